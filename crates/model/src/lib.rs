@@ -1,1 +1,22 @@
-//! See docs/ARCHITECTURE.md.
+//! Words of the engine: names, ids, values, expressions, resource types, the desired
+//! graph and records. Plain data and pure functions; no IO, no clock, no async.
+
+mod collect;
+mod desired;
+mod expr;
+mod name;
+mod naming;
+mod record;
+mod resource_type;
+mod value;
+
+pub use collect::{CollectError, Collector};
+pub use desired::{Contribution, DependOn, Desired, DesiredGraph, Edge, Origin, Via};
+pub use expr::{Expr, OutputPath, OutputRef, Scope, Segment};
+pub use name::{
+    AppName, DeploymentId, EntryName, NameError, ResourceId, SecretName, StageName, TypeName,
+};
+pub use naming::{Charset, GeneratedName, NameKind, Naming, Owner, OwnerTags};
+pub use record::{Incarnation, Marks, Record, RecordedEdge, Shape, Standing};
+pub use resource_type::{Field, FieldKind, Look, Presence, ResourceType, Role, TypeSet};
+pub use value::{Asset, Params, SecretValue, Unknown, Value, digest};

@@ -1,0 +1,233 @@
+//! The desired graph: what a program asks for, as data (`engine.md` §1).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use indexmap::IndexMap;
+
+use crate::{Expr, Marks, ResourceId, ResourceType, SecretName, TypeName, TypeSet};
+
+/// Everything a program asks for. The empty graph asks for nothing: it destroys.
+#[derive(Debug, Clone, Default)]
+pub struct DesiredGraph {
+    /// Resources in declaration order.
+    pub resources: IndexMap<ResourceId, Desired>,
+    /// What the entry exports.
+    pub exports: BTreeMap<String, Expr>,
+}
+
+/// One declared resource.
+#[derive(Debug, Clone)]
+pub struct Desired {
+    /// Unique in the program.
+    pub id: ResourceId,
+    /// Its type.
+    pub ty: TypeName,
+    /// What the constructor was given; together with defaults this is the placeholder.
+    pub config: BTreeMap<String, Expr>,
+    /// Values added after construction, in call order.
+    pub contributions: Vec<Contribution>,
+    /// Ordering without a value, in call order.
+    pub depend_on: Vec<DependOn>,
+    /// `protect`, `placeholder: "never"`.
+    pub marks: Marks,
+    /// Earlier ids.
+    pub formerly: Vec<ResourceId>,
+    /// Where it was constructed.
+    pub origin: Origin,
+}
+
+/// A value added to another resource's config after construction (RFC 0004).
+#[derive(Debug, Clone)]
+pub struct Contribution {
+    /// The field it goes to.
+    pub field: String,
+    /// The value.
+    pub value: Expr,
+    /// Where `contribute` was called.
+    pub origin: Origin,
+}
+
+/// An ordering edge without a value.
+#[derive(Debug, Clone)]
+pub struct DependOn {
+    /// What must come first.
+    pub target: ResourceId,
+    /// Where `dependOn` was called.
+    pub origin: Origin,
+}
+
+/// A place in the user's own source. Lines and columns from 1; `file` relative to the project.
+/// `file` is empty for a graph that a Rust program built.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Origin {
+    /// Relative to the project, with `/`.
+    pub file: Arc<str>,
+    /// From 1; 0 when not known.
+    pub line: u32,
+    /// From 1; 0 when not known.
+    pub column: u32,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// How one resource refers to another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Via {
+    /// A reference at this place of the config, e.g. `vars.PEER`.
+    Config(String),
+    /// A reference in a value contributed to this field.
+    Contribution(String),
+    /// `dependOn`.
+    DependOn,
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Via::Config(path) | Via::Contribution(path) => f.write_str(path),
+            Via::DependOn => f.write_str("dependOn"),
+        }
+    }
+}
+
+/// One reference, from the resource that makes it to the one it names.
+#[derive(Debug, Clone)]
+pub struct Edge<'a> {
+    /// Who refers.
+    pub from: &'a ResourceId,
+    /// To whom.
+    pub to: &'a ResourceId,
+    /// How.
+    pub via: Via,
+    /// The field (top level) that reads it; `None` for `dependOn`.
+    pub field: Option<&'a str>,
+    /// Where it was written.
+    pub origin: &'a Origin,
+}
+
+impl Edge<'_> {
+    /// Whether the target cannot go while this edge stands (`engine.md` §1, table).
+    pub fn holds(&self, ty: &ResourceType) -> bool {
+        match (&self.via, self.field) {
+            (Via::Config(_), Some(field)) => ty.fields.get(field).is_some_and(|field| field.holds),
+            (Via::Contribution(_), _) => true,
+            (Via::Config(_), None) | (Via::DependOn, _) => false,
+        }
+    }
+}
+
+impl Desired {
+    /// Every edge of this resource, in order: config, contributions, dependOn. One per
+    /// reference; the same target may appear more than once.
+    pub fn edges(&self) -> Vec<Edge<'_>> {
+        let mut edges = Vec::new();
+        for (field, expr) in &self.config {
+            for (path, source) in expr.references() {
+                edges.push(Edge {
+                    from: &self.id,
+                    to: &source.resource,
+                    via: Via::Config(format!("{field}{path}")),
+                    field: Some(field),
+                    origin: &self.origin,
+                });
+            }
+        }
+        for contribution in &self.contributions {
+            for (_, source) in contribution.value.references() {
+                edges.push(Edge {
+                    from: &self.id,
+                    to: &source.resource,
+                    via: Via::Contribution(contribution.field.clone()),
+                    field: Some(&contribution.field),
+                    origin: &contribution.origin,
+                });
+            }
+        }
+        for depend in &self.depend_on {
+            edges.push(Edge {
+                from: &self.id,
+                to: &depend.target,
+                via: Via::DependOn,
+                field: None,
+                origin: &depend.origin,
+            });
+        }
+        edges
+    }
+
+    /// Why this resource can neither be created nor reverted without its contributions
+    /// (`engine.md` §2), or `None` when it can: then it *can be bare*.
+    pub fn cannot_be_bare(&self, ty: &ResourceType) -> Option<String> {
+        if self.marks.never_bare {
+            return Some(format!("{} is marked placeholder: \"never\"", self.id));
+        }
+        if ty.never_bare {
+            return Some(format!(
+                "type {} must never be live without its contributions",
+                ty.name
+            ));
+        }
+        if let Some(contribution) = self.contributions.iter().find(|contribution| {
+            ty.fields.get(&contribution.field).is_some_and(|field| {
+                field.presence == crate::Presence::Required
+                    && !self.config.contains_key(&contribution.field)
+            })
+        }) {
+            return Some(format!(
+                "`{}` is required by {} and only given by contribution",
+                contribution.field, ty.name
+            ));
+        }
+        if let Some(contribution) = self.contributions.iter().find(|contribution| {
+            ty.fields
+                .get(&contribution.field)
+                .is_some_and(|field| field.immutable || field.key)
+        }) {
+            return Some(format!(
+                "`{}` of {} cannot be changed after creation",
+                contribution.field, ty.name
+            ));
+        }
+        if !self.contributions.is_empty() && !ty.updates {
+            return Some(format!("type {} has no update", ty.name));
+        }
+        None
+    }
+}
+
+impl DesiredGraph {
+    /// Every secret named anywhere, in order.
+    pub fn secrets(&self) -> BTreeSet<&SecretName> {
+        let in_resources = self.resources.values().flat_map(|desired| {
+            desired.config.values().chain(
+                desired
+                    .contributions
+                    .iter()
+                    .map(|contribution| &contribution.value),
+            )
+        });
+        in_resources
+            .chain(self.exports.values())
+            .flat_map(Expr::secrets)
+            .collect()
+    }
+
+    /// The type of a desired resource; `None` when it is not registered.
+    pub fn type_of<'t>(&self, types: &'t TypeSet, id: &ResourceId) -> Option<&'t ResourceType> {
+        types.get(&self.resources.get(id)?.ty)
+    }
+}

@@ -1,0 +1,107 @@
+//! Records: what state knows of one incarnation (`engine.md` §7).
+
+use std::fmt;
+
+use crate::{Params, ResourceId, TypeName, Value, Via};
+
+/// One physical life of a resource; a replacement is a new one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Incarnation {
+    /// Whose life.
+    pub resource: ResourceId,
+    /// How many times replaced, from 0.
+    pub generation: u32,
+}
+
+impl fmt::Display for Incarnation {
+    /// `a` for generation 0, `a#2` for generation 2.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.generation {
+            0 => write!(f, "{}", self.resource),
+            generation => write!(f, "{}#{generation}", self.resource),
+        }
+    }
+}
+
+/// What a live object has: only its config, or its contributions as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shape {
+    /// Config without contributions.
+    Placeholder,
+    /// Everything.
+    Complete,
+}
+
+/// Whether an incarnation is the resource's present one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// The one that references mean.
+    Current,
+    /// A successor exists; it goes once nothing refers to it.
+    Superseded,
+}
+
+/// Marks a program puts on a resource; recorded, so that they outlive the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// Refuse to delete, replace or revert.
+    pub protect: bool,
+    /// `placeholder: "never"`.
+    pub never_bare: bool,
+}
+
+/// What state knows of one incarnation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Whose life.
+    pub incarnation: Incarnation,
+    /// Its type.
+    pub ty: TypeName,
+    /// What was last written.
+    pub shape: Shape,
+    /// Current or superseded.
+    pub standing: Standing,
+    /// The object's key at the provider.
+    pub key: String,
+    /// Parameters last applied.
+    pub applied: Params,
+    /// Parameters of the placeholder: config alone, resolved, defaults filled in.
+    pub config: Params,
+    /// Contributions last applied, resolved, in call order: field and value. Only for people and
+    /// diffs; a revert needs `config` alone.
+    pub contributions: Vec<(String, Value)>,
+    /// Outputs last seen, applied parameters included.
+    pub outputs: Params,
+    /// References recorded to the incarnation they were made to.
+    pub edges: Vec<RecordedEdge>,
+    /// `protect`, `placeholder: "never"` and what else makes it unable to be bare.
+    pub marks: Marks,
+    /// Can be reverted to `config` (judged when it was written).
+    pub can_be_bare: bool,
+    /// Was found gone at the provider.
+    pub gone: bool,
+    /// An update was started whose outcome is not known.
+    pub in_doubt: bool,
+    /// Grows with every change of the record.
+    pub version: u64,
+}
+
+/// A reference as it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedEdge {
+    /// The incarnation that was meant.
+    pub to: Incarnation,
+    /// How.
+    pub via: Via,
+    /// The provider refuses to delete the target while this stands.
+    pub holds: bool,
+}
+
+impl Record {
+    /// True when the recorded config (the placeholder) itself names the incarnation.
+    pub fn config_names(&self, target: &Incarnation) -> bool {
+        self.edges
+            .iter()
+            .any(|edge| &edge.to == target && matches!(edge.via, Via::Config(_)))
+    }
+}

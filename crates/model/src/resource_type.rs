@@ -1,0 +1,180 @@
+//! Resource types: what a provider declares about the things it makes.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use indexmap::IndexMap;
+
+use crate::{Collector, Naming, TypeName, Value};
+
+/// One resource type, as data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceType {
+    /// `<provider>/<Type>`.
+    pub name: TypeName,
+    /// Every parameter and output, in the order people see them.
+    pub fields: IndexMap<String, Field>,
+    /// How a name is generated for the key field that the program leaves out.
+    pub naming: Option<Naming>,
+    /// Keys of all types with the same space exclude each other; usually the type's name.
+    pub identity_space: String,
+    /// Objects carry owner tags.
+    pub tags: bool,
+    /// The bare shape must never be live: `placeholder: "never"`.
+    pub never_bare: bool,
+    /// The type implements `update`.
+    pub updates: bool,
+    /// How an object can be looked up when the answer to a create was lost.
+    pub look: Look,
+    /// For how long a read may still miss what was just made.
+    pub read_lag: Duration,
+    /// At most so many calls at a time.
+    pub concurrency: Option<usize>,
+}
+
+/// How an object whose creation is in doubt can be found (`engine.md` §7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// By its key, known before creation.
+    Key,
+    /// By its owner, when the key is made by the server (by key where it is known).
+    Owner,
+    /// Not at all; repeating a create with the same token gives the same object.
+    IdempotentCreate,
+    /// Not at all, and repeating may make a second one.
+    Never,
+}
+
+/// One parameter or output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Set by the program, or made by the provider.
+    pub role: Role,
+    /// Must a parameter be given.
+    pub presence: Presence,
+    /// What JSON values it takes; for editor types and early errors.
+    pub kind: FieldKind,
+    /// A change replaces the resource.
+    pub immutable: bool,
+    /// The (single) field that identifies the object at the provider.
+    pub key: bool,
+    /// The provider refuses to delete what this field names.
+    pub holds: bool,
+    /// Order of items means nothing.
+    pub unordered: bool,
+    /// An output that stays the same through updates.
+    pub stable: bool,
+    /// Never shown, encrypted at rest.
+    pub sensitive: bool,
+    /// Reads answer something else every time; no drift, no difference.
+    pub volatile: bool,
+    /// How contributions are put together; `None` takes one value in all.
+    pub collect: Option<Collector>,
+    /// One line for the reference and the editor.
+    pub doc: &'static str,
+}
+
+/// Who sets a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The program; also readable as an output.
+    Param,
+    /// The provider.
+    Computed,
+}
+
+/// Whether a parameter must be given.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Presence {
+    /// By config or a contribution.
+    Required,
+    /// May be left out.
+    Optional,
+    /// Takes this value when left out.
+    Default(Value),
+}
+
+/// What a field takes, roughly; the provider judges the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldKind {
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// A truth value.
+    Bool,
+    /// A list of anything.
+    List,
+    /// A map of anything.
+    Map,
+    /// Any JSON value.
+    Json,
+    /// A module file of the project, bundled while evaluating.
+    Module,
+}
+
+impl Field {
+    /// An optional parameter with no marks.
+    pub fn param(kind: FieldKind, doc: &'static str) -> Field {
+        Field {
+            role: Role::Param,
+            presence: Presence::Optional,
+            kind,
+            immutable: false,
+            key: false,
+            holds: false,
+            unordered: false,
+            stable: false,
+            sensitive: false,
+            volatile: false,
+            collect: None,
+            doc,
+        }
+    }
+
+    /// An output with no marks.
+    pub fn computed(kind: FieldKind, doc: &'static str) -> Field {
+        Field {
+            role: Role::Computed,
+            ..Field::param(kind, doc)
+        }
+    }
+}
+
+impl ResourceType {
+    /// The field that is the key, with its name.
+    pub fn key_field(&self) -> Option<(&str, &Field)> {
+        self.fields
+            .iter()
+            .find(|(_, field)| field.key)
+            .map(|(name, field)| (name.as_str(), field))
+    }
+
+    /// Parameters only, in order.
+    pub fn params(&self) -> impl Iterator<Item = (&str, &Field)> {
+        self.fields
+            .iter()
+            .filter(|(_, field)| field.role == Role::Param)
+            .map(|(name, field)| (name.as_str(), field))
+    }
+}
+
+/// Every type that is known to a run, by name.
+#[derive(Debug, Clone, Default)]
+pub struct TypeSet(BTreeMap<TypeName, ResourceType>);
+
+impl TypeSet {
+    /// A set of these types; a later one replaces an earlier one of the same name.
+    pub fn new(types: impl IntoIterator<Item = ResourceType>) -> TypeSet {
+        TypeSet(types.into_iter().map(|ty| (ty.name.clone(), ty)).collect())
+    }
+
+    /// The type of that name.
+    pub fn get(&self, name: &TypeName) -> Option<&ResourceType> {
+        self.0.get(name)
+    }
+
+    /// All types, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &ResourceType> {
+        self.0.values()
+    }
+}

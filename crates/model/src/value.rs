@@ -1,0 +1,301 @@
+//! Values of parameters and outputs.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{OutputRef, SecretName};
+
+/// Parameters or outputs of one resource, by field name.
+pub type Params = BTreeMap<String, Value>;
+
+/// One value. Maps are ordered by key, so that equal values print and hash equally.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Explicitly nothing.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A number without fraction that fits.
+    Int(i64),
+    /// Any other number; always finite.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// Bytes known by their digest; the bytes travel beside the graph.
+    Asset(Asset),
+    /// A list.
+    List(Vec<Value>),
+    /// A map.
+    Map(BTreeMap<String, Value>),
+    /// A value that must not be shown or stored in clear.
+    Secret(SecretValue),
+    /// Not known before running. Only in forecasts; never reaches a provider.
+    Unknown(Unknown),
+}
+
+/// Content-addressed bytes: SHA-256 in lower-case hex, and the length in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Asset {
+    /// `sha256:` and 64 lower-case hex digits.
+    pub digest: String,
+    /// Length in bytes.
+    pub size_bytes: u64,
+}
+
+impl Asset {
+    /// Names the bytes.
+    pub fn of(bytes: &[u8]) -> Asset {
+        Asset {
+            digest: digest(bytes),
+            size_bytes: bytes.len() as u64,
+        }
+    }
+}
+
+/// `sha256:` and 64 lower-case hex digits of the bytes' SHA-256.
+pub fn digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
+}
+
+/// A sensitive value. Compares by content; prints as `(secret)`.
+#[derive(Clone, PartialEq)]
+pub struct SecretValue(Box<Value>);
+
+impl SecretValue {
+    /// Hides a value. A secret in a secret is one secret.
+    pub fn new(value: Value) -> SecretValue {
+        match value {
+            Value::Secret(secret) => secret,
+            value => SecretValue(Box::new(value)),
+        }
+    }
+
+    /// The value in clear: for the provider call and for encryption, nothing else.
+    pub fn reveal(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+/// A value that only running can tell, and where it will come from (RFC 0011 §3, *Forecast*).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// Every output it is made of, at least one unless it is a missing secret.
+    pub sources: BTreeSet<OutputRef>,
+    /// How people see it, e.g. `b.ScriptName` or `https://${b.host}/`.
+    pub text: String,
+}
+
+impl Unknown {
+    /// The token of one output.
+    pub fn output(source: OutputRef) -> Unknown {
+        Unknown {
+            text: source.to_string(),
+            sources: BTreeSet::from([source]),
+        }
+    }
+
+    /// The token of a secret whose value was not given to this planning.
+    pub fn secret(name: &SecretName) -> Unknown {
+        Unknown {
+            sources: BTreeSet::new(),
+            text: format!("secret({name})"),
+        }
+    }
+}
+
+impl Value {
+    /// A text value.
+    pub fn text(text: impl Into<String>) -> Value {
+        Value::Text(text.into())
+    }
+
+    /// The text of a `Text`, also inside a secret.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            Value::Secret(secret) => secret.reveal().as_text(),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Asset(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Unknown(_) => None,
+        }
+    }
+
+    /// True when no part is unknown.
+    pub fn is_known(&self) -> bool {
+        self.unknowns().is_empty()
+    }
+
+    /// Every output that some part waits for. Empty also for a missing secret alone.
+    pub fn sources(&self) -> BTreeSet<OutputRef> {
+        self.unknowns()
+            .into_iter()
+            .flat_map(|unknown| unknown.sources.iter().cloned())
+            .collect()
+    }
+
+    /// Every unknown part, in order.
+    pub fn unknowns(&self) -> Vec<&Unknown> {
+        let mut found = Vec::new();
+        self.walk(&mut |value| {
+            if let Value::Unknown(unknown) = value {
+                found.push(unknown)
+            }
+        });
+        found
+    }
+
+    /// Every asset named, in order.
+    pub fn assets(&self) -> Vec<&Asset> {
+        let mut found = Vec::new();
+        self.walk(&mut |value| {
+            if let Value::Asset(asset) = value {
+                found.push(asset)
+            }
+        });
+        found
+    }
+
+    fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Value)) {
+        visit(self);
+        match self {
+            Value::List(items) => items.iter().for_each(|item| item.walk(visit)),
+            Value::Map(members) => members.values().for_each(|member| member.walk(visit)),
+            Value::Secret(secret) => secret.reveal().walk(visit),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Asset(_)
+            | Value::Unknown(_) => {}
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::Text(text.into())
+    }
+}
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::Text(text)
+    }
+}
+impl From<bool> for Value {
+    fn from(truth: bool) -> Value {
+        Value::Bool(truth)
+    }
+}
+impl From<i64> for Value {
+    fn from(number: i64) -> Value {
+        Value::Int(number)
+    }
+}
+
+/// Plain JSON to a value. Numbers without fraction become `Int` where they fit.
+impl From<serde_json::Value> for Value {
+    fn from(json: serde_json::Value) -> Value {
+        use serde_json::Value as Json;
+        match json {
+            Json::Null => Value::Null,
+            Json::Bool(truth) => Value::Bool(truth),
+            Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(int), _) => Value::Int(int),
+                (None, Some(float)) if float.fract() == 0.0 && float.abs() < 9e15 => {
+                    Value::Int(float as i64)
+                }
+                (None, float) => Value::Float(float.unwrap_or(f64::MAX)),
+            },
+            Json::String(text) => Value::Text(text),
+            Json::Array(items) => Value::List(items.into_iter().map(Value::from).collect()),
+            Json::Object(members) => Value::Map(
+                members
+                    .into_iter()
+                    .map(|(key, value)| (key, value.into()))
+                    .collect(),
+            ),
+        }
+    }
+}
+
+/// How a value is shown as JSON to people and scripts: secrets become `{"secret": true}`,
+/// unknowns `{"unknown": "b.ScriptName"}`, assets `{"asset": digest, "bytes": size}`.
+impl Value {
+    /// JSON for display (see the impl's text). Not reversible, and safe to print.
+    pub fn to_display_json(&self) -> serde_json::Value {
+        use serde_json::json;
+        match self {
+            Value::Secret(_) => json!({ "secret": true }),
+            Value::Unknown(unknown) => json!({ "unknown": unknown.text }),
+            Value::Asset(asset) => json!({ "asset": asset.digest, "bytes": asset.size_bytes }),
+            other => other.map_json(&|value| value.to_display_json()),
+        }
+    }
+
+    /// JSON in clear, for a provider that speaks JSON: secrets revealed, assets as their
+    /// digest. `None` when a part is unknown.
+    pub fn to_plain_json(&self) -> Option<serde_json::Value> {
+        if !self.is_known() {
+            return None;
+        }
+        Some(self.plain())
+    }
+
+    fn plain(&self) -> serde_json::Value {
+        match self {
+            Value::Secret(secret) => secret.reveal().plain(),
+            Value::Asset(asset) => serde_json::Value::String(asset.digest.clone()),
+            other => other.map_json(&|value| value.plain()),
+        }
+    }
+
+    fn map_json(&self, each: &dyn Fn(&Value) -> serde_json::Value) -> serde_json::Value {
+        use serde_json::Value as Json;
+        match self {
+            Value::Bool(truth) => Json::Bool(*truth),
+            Value::Int(int) => Json::from(*int),
+            Value::Float(float) => Json::from(*float),
+            Value::Text(text) => Json::String(text.clone()),
+            Value::List(items) => Json::Array(items.iter().map(each).collect()),
+            Value::Map(members) => Json::Object(
+                members
+                    .iter()
+                    .map(|(key, value)| (key.clone(), each(value)))
+                    .collect(),
+            ),
+            Value::Null | Value::Asset(_) | Value::Secret(_) | Value::Unknown(_) => Json::Null,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_never_prints() {
+        let secret = Value::Secret(SecretValue::new(Value::text("hunter2")));
+        assert!(!format!("{secret:?}").contains("hunter2"));
+        assert_eq!(
+            secret.to_display_json(),
+            serde_json::json!({ "secret": true })
+        );
+        assert_eq!(secret.to_plain_json(), Some(serde_json::json!("hunter2")));
+    }
+}

@@ -1,0 +1,311 @@
+//! Plans as data (`engine.md` §3).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use notation_model::{
+    Contribution, DeploymentId, DesiredGraph, Expr, Incarnation, Marks, OutputRef, Params, Record,
+    RecordedEdge, ResourceId, SecretName, TypeName, TypeSet, Value,
+};
+
+/// Everything a plan depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanInput<'a> {
+    /// Which deployment; names depend on it.
+    pub deployment: &'a DeploymentId,
+    /// Every registered type.
+    pub types: &'a TypeSet,
+    /// What the program asks for; empty to destroy.
+    pub desired: &'a DesiredGraph,
+    /// What state knows.
+    pub prior: &'a Prior,
+    /// What the providers said; empty when nobody was asked.
+    pub observed: &'a Observed,
+    /// Secrets of the deployment in clear; planning compares them and never shows them.
+    pub secrets: &'a BTreeMap<SecretName, Value>,
+    /// What the person asked for besides.
+    pub options: &'a PlanOptions,
+}
+
+/// Records by incarnation, superseded ones included, and what recovery left.
+#[derive(Debug, Clone, Default)]
+pub struct Prior {
+    /// All records.
+    pub records: BTreeMap<Incarnation, Record>,
+}
+
+/// What was found at the providers.
+#[derive(Debug, Clone, Default)]
+pub struct Observed(pub BTreeMap<Incarnation, Observation>);
+
+/// What one read found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Observation {
+    /// There is no such object any more.
+    Gone,
+    /// It is there, with these parameters and outputs.
+    There {
+        /// Parameters as the provider has them.
+        params: Params,
+        /// Outputs as the provider has them.
+        outputs: Params,
+    },
+}
+
+/// What the person asked for besides the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// `--replace`.
+    pub replace: BTreeSet<ResourceId>,
+    /// `--target`; empty means everything.
+    pub target: BTreeSet<ResourceId>,
+    /// Search steps per strongly connected part before the greedy choice (5000).
+    pub search_budget: u32,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        PlanOptions {
+            replace: BTreeSet::new(),
+            target: BTreeSet::new(),
+            search_budget: 5000,
+        }
+    }
+}
+
+/// An ordered set of steps. Steps stand in an order that is allowed; `after` has the whole truth.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Which deployment.
+    pub deployment: DeploymentId,
+    /// Steps in forecast order (a topological order, ties by declaration).
+    pub steps: Vec<Step>,
+    /// Cycles of the program that have something to settle.
+    pub cycles: Vec<Cycle>,
+    /// Remarks for people.
+    pub notes: Vec<Note>,
+    /// What each staying incarnation shall be: the executor resolves and records from this.
+    pub intended: BTreeMap<Incarnation, Intended>,
+    /// Records whose edges, marks, standing or id change without any provider call. Applied in
+    /// one commit at the start of the run.
+    pub restated: Vec<Record>,
+    /// Exports of the program, resolved after the run.
+    pub exports: BTreeMap<String, Expr>,
+}
+
+/// What a staying incarnation shall be.
+#[derive(Debug, Clone)]
+pub struct Intended {
+    /// Its type.
+    pub ty: TypeName,
+    /// Config, with the key filled in (`Expr::Known` generated or written name).
+    pub config: BTreeMap<String, Expr>,
+    /// Contributions in call order.
+    pub contributions: Vec<Contribution>,
+    /// Edges to record when it is complete, each to the incarnation that is meant.
+    pub edges: Vec<RecordedEdge>,
+    /// Marks to record.
+    pub marks: Marks,
+    /// Whether it can be bare.
+    pub can_be_bare: bool,
+    /// Position in the declaration order.
+    pub position: usize,
+    /// The cycle it belongs to.
+    pub cycle: Option<CycleKey>,
+    /// The incarnation that it takes over from (side by side): superseded with its creation.
+    pub supersedes: Option<Incarnation>,
+    /// Fields that may turn out to replace it, when a value is known (`engine.md` §6).
+    pub may_replace: Vec<String>,
+    /// Which incarnation each referred resource means.
+    pub refers: BTreeMap<ResourceId, Incarnation>,
+}
+
+/// Name of a cycle: its first declared member.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CycleKey(pub ResourceId);
+
+impl fmt::Display for CycleKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cycle:{}", self.0)
+    }
+}
+
+/// Who a step is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// One incarnation.
+    Incarnation(Incarnation),
+    /// A whole cycle.
+    Cycle(CycleKey),
+}
+
+/// Which of its steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Reach the placeholder.
+    Placeholder,
+    /// Reach the complete shape.
+    Complete,
+    /// Be gone.
+    Absent,
+    /// Settle a cycle; the pass of a single write, from 1, or 0 for the step itself.
+    Settle {
+        /// From 1; 0 names the whole step.
+        pass: u32,
+    },
+}
+
+/// A step's name: a function of subject, role and pass, never of the order of running.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepKey {
+    /// Who.
+    pub subject: Subject,
+    /// Which step.
+    pub role: Role,
+}
+
+impl fmt::Display for StepKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.subject {
+            Subject::Incarnation(incarnation) => {
+                write!(f, "{}:{}", incarnation.resource, incarnation.generation)?
+            }
+            Subject::Cycle(cycle) => write!(f, "{cycle}")?,
+        }
+        match self.role {
+            Role::Placeholder => f.write_str(":placeholder"),
+            Role::Complete => f.write_str(":complete"),
+            Role::Absent => f.write_str(":absent"),
+            Role::Settle { pass: 0 } => f.write_str(":settle"),
+            Role::Settle { pass } => write!(f, ":settle:{pass}"),
+        }
+    }
+}
+
+/// What a step must reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Goal {
+    /// Config without contributions, live.
+    Placeholder,
+    /// Everything, live.
+    Complete,
+    /// Gone.
+    Absent,
+    /// A cycle whose members are up to date with each other.
+    Settled,
+}
+
+/// One step.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Its name.
+    pub key: StepKey,
+    /// What it must reach.
+    pub goal: Goal,
+    /// Steps that come before it.
+    pub after: BTreeSet<StepKey>,
+    /// Why it is there.
+    pub why: Why,
+    /// What is expected to happen.
+    pub forecast: Forecast,
+}
+
+/// Why a step is in the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// The program asks for it and it is not there.
+    New,
+    /// It was found gone.
+    Gone,
+    /// It differs from the program.
+    Changed,
+    /// It differs at the provider.
+    Drift,
+    /// It takes over from another incarnation.
+    Replaces {
+        /// Fields, or what drags it along, for people.
+        because: Vec<String>,
+    },
+    /// It was replaced by another incarnation.
+    Replaced,
+    /// The program does not ask for it any more.
+    Removed,
+    /// A loop of steps is opened here (`engine.md` §3).
+    OpensLoop,
+    /// It must let go of something that is removed.
+    LetsGo,
+    /// A cycle settles.
+    Settles,
+    /// It is as it should be.
+    Unchanged,
+}
+
+/// What is expected of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// Expected transition.
+    pub transition: Transition,
+    /// Expected changes per field, in field order. For a placeholder create: what is written.
+    pub changes: Vec<Change>,
+    /// Fields a placeholder leaves out.
+    pub leaves_out: Vec<String>,
+}
+
+/// Names of transitions (`spec/cli.md`, *JSON*).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Transition {
+    /// Make it.
+    Create,
+    /// Change it.
+    Update,
+    /// Change it back to its placeholder.
+    Revert,
+    /// Remove it.
+    Delete,
+    /// Nothing to do.
+    None,
+    /// An update (or replacement) that only a value known later decides.
+    Unknown,
+    /// A settle step: members that may be written again.
+    Settle,
+}
+
+/// One field that changes. Values may be unknown or secret.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The field.
+    pub path: String,
+    /// Before; `None` when it was not set.
+    pub before: Option<Value>,
+    /// After; `None` when it is unset.
+    pub after: Option<Value>,
+}
+
+/// A cycle of the program: a strongly connected part, or a resource that refers to itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cycle {
+    /// Its name.
+    pub key: CycleKey,
+    /// Members in the order in which the plan completes them.
+    pub members: Vec<Incarnation>,
+    /// Members that are created as placeholders or reverted in this plan.
+    pub placeholders: Vec<Incarnation>,
+    /// At most so many passes: members + 1.
+    pub passes: u32,
+}
+
+/// A remark for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// e.g. `placeholder_live`, `unavailable_while_replaced`, `name_cut`, `waived_holder`,
+    /// `drift`, `unknown_type`, `may_replace`, `greedy_choice`.
+    pub code: &'static str,
+    /// Whom it is about.
+    pub resource: Option<ResourceId>,
+    /// What is said.
+    pub message: String,
+    /// Outputs or fields it is about.
+    pub about: Vec<OutputRef>,
+}
