@@ -1,0 +1,14 @@
+//! The operator's route for sealed values: the one thing about them that is ever answered.
+//!
+//! `PUT` and `DELETE /sealed/v1/spaces/{space}/workers/{name}/values/{key}` set (raw body) and
+//! remove a value; `GET .../values` lists names.
+
+use serde::{Deserialize, Serialize};
+
+/// Names of the values that are set for one ModuleWorker, ascending.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SealedNames {
+    /// The names; never a value.
+    pub names: Vec<String>,
+}
