@@ -1,4 +1,9 @@
 //! Bad luck: each gives an error that says what, where and what to do, and loses nothing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test stops where it fails and says what it measured"
+)]
 
 mod support;
 

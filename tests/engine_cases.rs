@@ -1,4 +1,9 @@
 //! The engine's exact cases, through the binary and the simulated cloud's call log.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test stops where it fails and says what it measured"
+)]
 
 mod support;
 

@@ -1,5 +1,10 @@
 //! The road of the README with the real worker runtime: two Workers that call each other, from
 //! TypeScript to answered requests.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test stops where it fails and says what it measured"
+)]
 
 mod support;
 

@@ -1,9 +1,13 @@
-//! Chores of the repository: `cargo xtask tidy`.
+//! Chores of the repository: `cargo xtask check` is what has to pass, `cargo xtask tidy` a part of it.
 
 mod arrows;
+mod check;
 mod sources;
 
-use std::process::ExitCode;
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Parser, Subcommand};
 
@@ -20,8 +24,24 @@ enum Chore {
     Tidy {
         /// Workspace to look at.
         #[arg(long, default_value = ".")]
-        root: std::path::PathBuf,
+        root: PathBuf,
     },
+    /// Everything that has to pass: format, lints, tidy, all tests, type tests.
+    Check {
+        /// Run the host's suite once more with the published contracts in this folder.
+        #[arg(long)]
+        contracts: Option<PathBuf>,
+    },
+}
+
+fn main() -> ExitCode {
+    match Args::parse().chore {
+        Chore::Tidy { root } => tidy(&root),
+        Chore::Check { contracts } => {
+            let tidied = || tidy(Path::new("."));
+            check::run(contracts.as_deref(), &tidied)
+        }
+    }
 }
 
 #[expect(
@@ -29,12 +49,9 @@ enum Chore {
     clippy::print_stdout,
     reason = "a developer reads this on a terminal"
 )]
-fn main() -> ExitCode {
-    let Args {
-        chore: Chore::Tidy { root },
-    } = Args::parse();
-    let found = match arrows::broken(&root).and_then(|mut found| {
-        found.extend(sources::broken(&root)?);
+fn tidy(root: &Path) -> ExitCode {
+    let found = match arrows::broken(root).and_then(|mut found| {
+        found.extend(sources::broken(root)?);
         Ok(found)
     }) {
         Ok(found) => found,

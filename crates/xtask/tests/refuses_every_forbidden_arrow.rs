@@ -1,4 +1,9 @@
 //! Draws each forbidden arrow in a copy of the manifests and expects `tidy` to name it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test stops where it fails and says what it measured"
+)]
 
 use std::{fs, path::Path, process::Command};
 
