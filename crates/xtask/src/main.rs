@@ -1,6 +1,7 @@
 //! Chores of the repository: `cargo xtask check` is what has to pass, `cargo xtask tidy` a part of it.
 
 mod arrows;
+mod bench;
 mod check;
 mod sources;
 
@@ -32,11 +33,18 @@ enum Chore {
         #[arg(long)]
         contracts: Option<PathBuf>,
     },
+    /// Whole-process times of the release binary.
+    Bench {
+        /// How often each command runs.
+        #[arg(long, default_value_t = 40)]
+        runs: usize,
+    },
 }
 
 fn main() -> ExitCode {
     match Args::parse().chore {
         Chore::Tidy { root } => tidy(&root),
+        Chore::Bench { runs } => bench::start(runs.max(1)),
         Chore::Check { contracts } => {
             let tidied = || tidy(Path::new("."));
             check::run(contracts.as_deref(), &tidied)
