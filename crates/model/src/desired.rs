@@ -172,40 +172,125 @@ impl Desired {
     /// Why this resource can neither be created nor reverted without its contributions
     /// (`engine.md` §2), or `None` when it can: then it *can be bare*.
     pub fn cannot_be_bare(&self, ty: &ResourceType) -> Option<String> {
+        self.obstacle(ty).map(|obstacle| obstacle.to_string())
+    }
+
+    /// What keeps this resource from being bare, as data; `None` when it *can be bare*.
+    pub fn obstacle(&self, ty: &ResourceType) -> Option<Obstacle> {
         if self.marks.never_bare {
-            return Some(format!("{} is marked placeholder: \"never\"", self.id));
+            return Some(Obstacle::Marked {
+                resource: self.id.clone(),
+            });
         }
         if ty.never_bare {
-            return Some(format!(
-                "type {} must never be live without its contributions",
-                ty.name
-            ));
+            return Some(Obstacle::TypeMarked {
+                ty: ty.name.clone(),
+            });
         }
+        let field_of = |contribution: &Contribution| ty.fields.get(&contribution.field);
         if let Some(contribution) = self.contributions.iter().find(|contribution| {
-            ty.fields.get(&contribution.field).is_some_and(|field| {
+            field_of(contribution).is_some_and(|field| {
                 field.presence == crate::Presence::Required
                     && !self.config.contains_key(&contribution.field)
             })
         }) {
-            return Some(format!(
-                "`{}` is required by {} and only given by contribution",
-                contribution.field, ty.name
-            ));
+            return Some(Obstacle::Required {
+                field: contribution.field.clone(),
+                ty: ty.name.clone(),
+            });
         }
         if let Some(contribution) = self.contributions.iter().find(|contribution| {
-            ty.fields
-                .get(&contribution.field)
-                .is_some_and(|field| field.immutable || field.key)
+            field_of(contribution).is_some_and(|field| field.immutable || field.key)
         }) {
-            return Some(format!(
-                "`{}` of {} cannot be changed after creation",
-                contribution.field, ty.name
-            ));
+            return Some(Obstacle::Immutable {
+                field: contribution.field.clone(),
+                ty: ty.name.clone(),
+            });
         }
         if !self.contributions.is_empty() && !ty.updates {
-            return Some(format!("type {} has no update", ty.name));
+            return Some(Obstacle::NoUpdate {
+                ty: ty.name.clone(),
+            });
         }
         None
+    }
+}
+
+/// What keeps a resource from being live without its contributions (`engine.md` §2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The program marks it `placeholder: "never"`.
+    Marked {
+        /// Who is marked.
+        resource: ResourceId,
+    },
+    /// Its type is marked `placeholder: "never"`.
+    TypeMarked {
+        /// Which type.
+        ty: TypeName,
+    },
+    /// A required field is given by contribution alone.
+    Required {
+        /// Which field.
+        field: String,
+        /// Of which type.
+        ty: TypeName,
+    },
+    /// A contributed field cannot change after creation.
+    Immutable {
+        /// Which field.
+        field: String,
+        /// Of which type.
+        ty: TypeName,
+    },
+    /// Completing it would be an update, which its type does not have.
+    NoUpdate {
+        /// Which type.
+        ty: TypeName,
+    },
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Obstacle::Marked { resource } => {
+                write!(f, "{resource} is marked placeholder: \"never\"")
+            }
+            Obstacle::TypeMarked { ty } => {
+                write!(f, "type {ty} must never be live without its contributions")
+            }
+            Obstacle::Required { field, ty } => write!(
+                f,
+                "`{field}` is required by {ty} and only given by contribution"
+            ),
+            Obstacle::Immutable { field, ty } => {
+                write!(f, "`{field}` of {ty} cannot be changed after creation")
+            }
+            Obstacle::NoUpdate { ty } => write!(f, "type {ty} has no update"),
+        }
+    }
+}
+
+impl Obstacle {
+    /// What a person can do about it.
+    pub fn repair(&self) -> String {
+        match self {
+            Obstacle::Marked { resource } => {
+                format!("take placeholder: \"never\" off {resource}")
+            }
+            Obstacle::TypeMarked { ty } => {
+                format!("move one reference out of the {ty} into a resource of its own")
+            }
+            Obstacle::Required { field, ty } => format!(
+                "give `{field}` a value in the config, make it optional in the schema of {ty}, or move one reference into a resource of its own"
+            ),
+            Obstacle::Immutable { field, ty } => format!(
+                "contribute to a field of {ty} that can change, not `{field}`, or move one reference into a resource of its own"
+            ),
+            Obstacle::NoUpdate { ty } => {
+                format!("move the contributed reference of the {ty} into a resource of its own")
+            }
+        }
     }
 }
 

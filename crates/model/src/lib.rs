@@ -11,7 +11,7 @@ mod resource_type;
 mod value;
 
 pub use collect::{CollectError, Collector};
-pub use desired::{Contribution, DependOn, Desired, DesiredGraph, Edge, Origin, Via};
+pub use desired::{Contribution, DependOn, Desired, DesiredGraph, Edge, Obstacle, Origin, Via};
 pub use expr::{Expr, OutputPath, OutputRef, Scope, Segment};
 pub use name::{
     AppName, DeploymentId, EntryName, NameError, ResourceId, SecretName, StageName, TypeName,

@@ -1,6 +1,8 @@
 //! The one decision: forecasting and running ask the same function (`architecture.md` §0, 3).
 
-use notation_model::{Params, Record, ResourceType};
+use std::collections::BTreeSet;
+
+use notation_model::{Params, Record, ResourceType, Value};
 
 use crate::Goal;
 
@@ -25,7 +27,7 @@ pub enum Act {
 /// What must happen to bring one incarnation to `goal` with these parameters (those of the
 /// goal's shape). Unknown parts count as different. Pure: used to forecast and to execute.
 pub fn decide(record: Option<&Record>, goal: Goal, ty: &ResourceType, params: &Params) -> Act {
-    match (record, goal) {
+    match (record.filter(|record| !record.gone), goal) {
         (None, Goal::Absent | Goal::Settled) => Act::Nothing,
         (None, Goal::Placeholder | Goal::Complete) => Act::Create(params.clone()),
         (Some(_), Goal::Absent) => Act::Delete,
@@ -46,45 +48,123 @@ pub fn decide(record: Option<&Record>, goal: Goal, ty: &ResourceType, params: &P
 /// Fields whose values differ: volatile ones never do, unordered ones compare as multisets.
 /// In field order of the type; fields the type does not know come last.
 pub fn differing(ty: &ResourceType, before: &Params, after: &Params) -> Vec<String> {
-    let known = ty.fields.keys();
-    let others = before
+    let known = ty
+        .fields
+        .keys()
+        .filter(|name| before.contains_key(*name) || after.contains_key(*name));
+    let others: BTreeSet<&String> = before
         .keys()
         .chain(after.keys())
-        .filter(|name| !ty.fields.contains_key(*name));
-    let mut names: Vec<&String> = known.chain(others).collect();
-    let mut seen = std::collections::BTreeSet::new();
-    names.retain(|name| seen.insert(*name));
-    names
-        .into_iter()
-        .filter(|name| !same(ty, name, before.get(*name), after.get(*name)))
+        .filter(|name| !ty.fields.contains_key(*name))
+        .collect();
+    known
+        .chain(others)
+        .filter(|name| !same_field(ty, name, before.get(*name), after.get(*name)))
         .cloned()
         .collect()
 }
 
-fn same(
+/// Whether one field counts as unchanged.
+pub(crate) fn same_field(
     ty: &ResourceType,
     name: &str,
-    before: Option<&notation_model::Value>,
-    after: Option<&notation_model::Value>,
+    before: Option<&Value>,
+    after: Option<&Value>,
 ) -> bool {
-    use notation_model::Value;
+    compare(ty, name, before, after, &same)
+}
+
+/// Whether one field could turn out unchanged once every unknown part is known.
+pub(crate) fn may_be_same_field(
+    ty: &ResourceType,
+    name: &str,
+    before: Option<&Value>,
+    after: Option<&Value>,
+) -> bool {
+    compare(ty, name, before, after, &may_be_same)
+}
+
+fn compare(
+    ty: &ResourceType,
+    name: &str,
+    before: Option<&Value>,
+    after: Option<&Value>,
+    equal: &dyn Fn(&Value, &Value) -> bool,
+) -> bool {
     let field = ty.fields.get(name);
     if field.is_some_and(|field| field.volatile) {
         return true;
     }
+    let (before, after) = match (before, after) {
+        (None, None) => return true,
+        (Some(before), Some(after)) => (clear(before), clear(after)),
+        (None, Some(_)) | (Some(_), None) => return false,
+    };
     match (before, after) {
-        (Some(Value::List(one)), Some(Value::List(other)))
-            if field.is_some_and(|field| field.unordered) =>
-        {
-            let mut rest: Vec<&Value> = other.iter().collect();
-            one.len() == other.len()
-                && one.iter().all(|item| {
-                    rest.iter()
-                        .position(|candidate| *candidate == item)
-                        .map(|at| rest.swap_remove(at))
-                        .is_some()
-                })
+        (Value::List(one), Value::List(other)) if field.is_some_and(|field| field.unordered) => {
+            same_multiset(one, other, equal)
         }
-        (before, after) => before == after,
+        (before, after) => equal(before, after),
+    }
+}
+
+/// Equal up to order. Items without unknown parts are matched first, so that a wildcard does
+/// not take the partner of an exact item.
+fn same_multiset(one: &[Value], other: &[Value], equal: &dyn Fn(&Value, &Value) -> bool) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut rest: Vec<&Value> = one.iter().collect();
+    let (known, open): (Vec<&Value>, Vec<&Value>) = other.iter().partition(|item| item.is_known());
+    known.into_iter().chain(open).all(|item| {
+        rest.iter()
+            .position(|candidate| equal(candidate, item))
+            .map(|at| rest.swap_remove(at))
+            .is_some()
+    })
+}
+
+fn clear(value: &Value) -> &Value {
+    match value {
+        Value::Secret(secret) => secret.reveal(),
+        other => other,
+    }
+}
+
+/// Equal as a provider sees them: a secret is its value, an asset its digest.
+fn same(one: &Value, other: &Value) -> bool {
+    equal_parts(one, other, &|one, other| match (one, other) {
+        (Value::Unknown(one), Value::Unknown(other)) => one == other,
+        _ => false,
+    })
+}
+
+fn may_be_same(one: &Value, other: &Value) -> bool {
+    equal_parts(one, other, &|_, _| true)
+}
+
+fn equal_parts(one: &Value, other: &Value, unknown: &dyn Fn(&Value, &Value) -> bool) -> bool {
+    match (clear(one), clear(other)) {
+        (one @ Value::Unknown(_), other) | (one, other @ Value::Unknown(_)) => unknown(one, other),
+        (Value::Asset(asset), Value::Text(text)) | (Value::Text(text), Value::Asset(asset)) => {
+            asset.digest == *text
+        }
+        (Value::List(one), Value::List(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| equal_parts(one, other, unknown))
+        }
+        (Value::Map(one), Value::Map(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|((key, one), (same_key, other))| {
+                        key == same_key && equal_parts(one, other, unknown)
+                    })
+        }
+        (one, other) => one == other,
     }
 }

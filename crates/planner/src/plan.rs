@@ -86,11 +86,17 @@ pub struct Plan {
     pub cycles: Vec<Cycle>,
     /// Remarks for people.
     pub notes: Vec<Note>,
-    /// What each staying incarnation shall be: the executor resolves and records from this.
+    /// What each staying incarnation shall be that has a step or belongs to a settling cycle:
+    /// the executor resolves and records from this.
     pub intended: BTreeMap<Incarnation, Intended>,
     /// Records whose edges, marks, standing or id change without any provider call. Applied in
     /// one commit at the start of the run.
     pub restated: Vec<Record>,
+    /// Records to drop in the commit of `restated`: found gone and not made again, or renamed
+    /// (`formerly`; the record under its new id is in `restated`).
+    pub forgotten: Vec<Incarnation>,
+    /// Resources that are as they should be: no step of theirs writes or may write.
+    pub unchanged: usize,
     /// Exports of the program, resolved after the run.
     pub exports: BTreeMap<String, Expr>,
 }
@@ -114,7 +120,8 @@ pub struct Intended {
     pub position: usize,
     /// The cycle it belongs to.
     pub cycle: Option<CycleKey>,
-    /// The incarnation that it takes over from (side by side): superseded with its creation.
+    /// The incarnation that it takes over from: superseded with its creation, when it is still
+    /// recorded then.
     pub supersedes: Option<Incarnation>,
     /// Fields that may turn out to replace it, when a value is known (`engine.md` §6).
     pub may_replace: Vec<String>,
@@ -292,6 +299,8 @@ pub struct Cycle {
     pub members: Vec<Incarnation>,
     /// Members that are created as placeholders or reverted in this plan.
     pub placeholders: Vec<Incarnation>,
+    /// Members that the settle step may write (again), in completing order.
+    pub may_write: Vec<Incarnation>,
     /// At most so many passes: members + 1.
     pub passes: u32,
 }

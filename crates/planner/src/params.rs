@@ -1,0 +1,107 @@
+//! Parameters of one resource in one shape (`engine.md` §1, §2).
+
+use std::collections::BTreeMap;
+
+use notation_model::{
+    CollectError, Contribution, Expr, Params, Presence, ResourceType, Scope, SecretValue, Shape,
+    Value,
+};
+
+use crate::Intended;
+
+/// Why parameters cannot be put together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}`: {source}")]
+pub struct ParamsError {
+    /// The field that takes the contributions.
+    pub field: String,
+    /// What is wrong with a value.
+    pub source: CollectError,
+}
+
+/// Parameters of a staying incarnation in one shape: config resolved, for `Complete` with the
+/// contributions collected per field, defaults filled in, sensitive fields wrapped as secrets.
+///
+/// A field without config value, contribution or default is left out. What the scope cannot
+/// tell is `Value::Unknown`. Errors: a contribution that its field's collector cannot take.
+/// Source: `engine.md` §1, `collect`.
+pub fn params_of(
+    ty: &ResourceType,
+    intended: &Intended,
+    shape: Shape,
+    scope: &dyn Scope,
+) -> Result<Params, ParamsError> {
+    assemble(ty, &intended.config, &intended.contributions, shape, scope)
+}
+
+/// The resolved contributions of an incarnation, in call order, for its record; sensitive
+/// fields wrapped as secrets.
+pub fn contributions_of(
+    ty: &ResourceType,
+    intended: &Intended,
+    scope: &dyn Scope,
+) -> Vec<(String, Value)> {
+    intended
+        .contributions
+        .iter()
+        .map(|contribution| {
+            let value = hide(ty, &contribution.field, contribution.value.resolve(scope));
+            (contribution.field.clone(), value)
+        })
+        .collect()
+}
+
+pub(crate) fn assemble(
+    ty: &ResourceType,
+    config: &BTreeMap<String, Expr>,
+    contributions: &[Contribution],
+    shape: Shape,
+    scope: &dyn Scope,
+) -> Result<Params, ParamsError> {
+    let mut given: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for (field, expr) in config {
+        given.entry(field).or_default().push(expr.resolve(scope));
+    }
+    match shape {
+        Shape::Placeholder => {}
+        Shape::Complete => {
+            for contribution in contributions {
+                let values = given.entry(&contribution.field).or_default();
+                values.push(contribution.value.resolve(scope));
+            }
+        }
+    }
+    let mut params = Params::new();
+    for (field, mut values) in given {
+        let collector = ty.fields.get(field).and_then(|field| field.collect);
+        let value = match collector {
+            Some(collector) => collector.collect(values).map_err(|source| ParamsError {
+                field: field.to_owned(),
+                source,
+            })?,
+            None => match values.pop() {
+                Some(value) => value,
+                None => continue,
+            },
+        };
+        params.insert(field.to_owned(), hide(ty, field, value));
+    }
+    for (field, declared) in ty.params() {
+        if let Presence::Default(value) = &declared.presence
+            && !params.contains_key(field)
+        {
+            params.insert(field.to_owned(), hide(ty, field, value.clone()));
+        }
+    }
+    Ok(params)
+}
+
+/// Wraps the value of a sensitive field; an unknown stays visible as its source.
+pub(crate) fn hide(ty: &ResourceType, field: &str, value: Value) -> Value {
+    let sensitive = ty.fields.get(field).is_some_and(|field| field.sensitive);
+    match value {
+        unknown @ Value::Unknown(_) => unknown,
+        value if sensitive => Value::Secret(SecretValue::new(value)),
+        value => value,
+    }
+}

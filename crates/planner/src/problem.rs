@@ -1,0 +1,282 @@
+//! Why there is no plan: every problem of an input at once (`style.md` §12).
+
+use std::fmt;
+
+use notation_model::{Incarnation, Origin, ResourceId, TypeName, Via};
+
+/// Everything that keeps a plan from being made; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanError {
+    /// In a fixed order.
+    pub problems: Vec<PlanProblem>,
+}
+
+impl std::error::Error for PlanError {}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A loop that no placeholder opens, walked in order from its first declared member
+/// (`engine.md` §2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnbreakableLoop {
+    /// Each refers to the next, the last to the first.
+    pub members: Vec<LoopMember>,
+}
+
+/// One member of an unbreakable loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopMember {
+    /// Who.
+    pub resource: ResourceId,
+    /// Its type.
+    pub ty: TypeName,
+    /// Whom it refers to: the next member.
+    pub refers_to: ResourceId,
+    /// By which edge.
+    pub via: Via,
+    /// Where the reference was written.
+    pub origin: Origin,
+    /// Why it cannot start without this reference.
+    pub why: String,
+    /// What would let it.
+    pub repair: String,
+}
+
+impl UnbreakableLoop {
+    /// The member ids in loop order.
+    pub fn ids(&self) -> Vec<&ResourceId> {
+        self.members.iter().map(|member| &member.resource).collect()
+    }
+}
+
+impl fmt::Display for UnbreakableLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.members.as_slice() {
+            [alone] => write!(f, "{} depends on itself and cannot start", alone.resource)?,
+            members => {
+                let ids: Vec<&ResourceId> = members.iter().map(|member| &member.resource).collect();
+                write!(
+                    f,
+                    "{} depend on each other and none of them can start first",
+                    list(&ids)
+                )?;
+            }
+        }
+        for member in &self.members {
+            write!(f, "\n  {}", member)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for LoopMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} needs {} (", self.resource, self.refers_to)?;
+        match &self.via {
+            Via::Config(path) => write!(f, "config `{path}`")?,
+            Via::Contribution(field) => write!(f, "contribution to `{field}`")?,
+            Via::DependOn => f.write_str("dependOn")?,
+        }
+        if !self.origin.file.is_empty() {
+            write!(f, ", {}", self.origin)?;
+        }
+        write!(f, "): {}", self.why)
+    }
+}
+
+/// One reason why there is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanProblem {
+    /// The program has a loop that nobody can open.
+    #[error("{0}")]
+    Loop(UnbreakableLoop),
+    /// A resource's type is not registered.
+    #[error("{resource} has the unknown type {ty}")]
+    UnknownType {
+        /// Which resource.
+        resource: ResourceId,
+        /// Its type.
+        ty: TypeName,
+        /// Where it was constructed.
+        origin: Origin,
+    },
+    /// A reference to a resource that the program does not have.
+    #[error("{resource} refers to {target}, which the program does not have")]
+    UnknownReference {
+        /// Who refers.
+        resource: ResourceId,
+        /// To whom.
+        target: ResourceId,
+        /// Where.
+        origin: Origin,
+    },
+    /// A field that takes one value was given two (`engine.md` §1).
+    #[error("`{field}` of {resource} takes one value and is given another one")]
+    SecondValue {
+        /// Which resource.
+        resource: ResourceId,
+        /// Which field.
+        field: String,
+        /// Where the first was given.
+        first: Origin,
+        /// Where the second was given.
+        second: Origin,
+    },
+    /// A required parameter is given neither by config nor by a contribution.
+    #[error("`{field}` of {resource} is required and not given")]
+    MissingField {
+        /// Which resource.
+        resource: ResourceId,
+        /// Which field.
+        field: String,
+        /// Where the resource was constructed.
+        origin: Origin,
+    },
+    /// A contribution that its field cannot take.
+    #[error("`{field}` of {resource}: {message}")]
+    BadContribution {
+        /// Which resource.
+        resource: ResourceId,
+        /// Which field.
+        field: String,
+        /// What is wrong.
+        message: String,
+        /// Where the resource was constructed.
+        origin: Origin,
+    },
+    /// Two resources claim the same identity (`engine.md` §1).
+    #[error("{first} and {second} both claim {ty} {key:?}")]
+    DuplicateIdentity {
+        /// Declared first.
+        first: ResourceId,
+        /// Declared second.
+        second: ResourceId,
+        /// Type of the second.
+        ty: TypeName,
+        /// The key both claim.
+        key: String,
+        /// Where the first was constructed.
+        first_origin: Origin,
+        /// Where the second was constructed.
+        second_origin: Origin,
+    },
+    /// An earlier id that two resources claim, or that is itself in the program.
+    #[error("{} both claim the id {former}", list(.by))]
+    ClaimedTwice {
+        /// The id.
+        former: ResourceId,
+        /// Who claims it.
+        by: Vec<ResourceId>,
+    },
+    /// A plan that deletes, replaces or reverts what is protected (`engine.md` §5).
+    #[error("{resource} is protected and would be {fate}: {because}")]
+    Protected {
+        /// Which resource.
+        resource: ResourceId,
+        /// `deleted`, `replaced` or `reverted`.
+        fate: &'static str,
+        /// Why the plan would do that.
+        because: String,
+    },
+    /// Recorded references of two programs form a loop in which nobody can be bare.
+    #[error(
+        "{} are recorded to refer to each other and none of them can let go first",
+        list(.members)
+    )]
+    MixedState {
+        /// In loop order.
+        members: Vec<Incarnation>,
+    },
+    /// `--target` or `--replace` names nothing that is declared or recorded.
+    #[error("{flag} {resource}: there is no such resource")]
+    UnknownId {
+        /// The flag.
+        flag: &'static str,
+        /// The id that was given.
+        resource: ResourceId,
+    },
+}
+
+impl PlanProblem {
+    /// Stable code; the page `docs/errors/<code>.md` explains it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            PlanProblem::Loop(_) => "plan::unbreakable_loop",
+            PlanProblem::UnknownType { .. } => "plan::unknown_type",
+            PlanProblem::UnknownReference { .. } => "plan::unknown_reference",
+            PlanProblem::SecondValue { .. } => "plan::second_value",
+            PlanProblem::MissingField { .. } => "plan::missing_field",
+            PlanProblem::BadContribution { .. } => "plan::bad_contribution",
+            PlanProblem::DuplicateIdentity { .. } => "plan::duplicate_identity",
+            PlanProblem::ClaimedTwice { .. } => "plan::claimed_twice",
+            PlanProblem::Protected { .. } => "plan::protected",
+            PlanProblem::MixedState { .. } => "plan::mixed_state",
+            PlanProblem::UnknownId { .. } => "plan::unknown_id",
+        }
+    }
+
+    /// What a person can do.
+    pub fn help(&self) -> String {
+        match self {
+            PlanProblem::Loop(found) => {
+                let mut repairs: Vec<&str> = Vec::new();
+                for member in &found.members {
+                    if !repairs.contains(&member.repair.as_str()) {
+                        repairs.push(&member.repair);
+                    }
+                }
+                repairs.join("; or ")
+            }
+            PlanProblem::UnknownType { .. } => {
+                "use a type of a provider that this binary has".to_owned()
+            }
+            PlanProblem::UnknownReference { target, .. } => {
+                format!("declare {target} in the program, or drop the reference")
+            }
+            PlanProblem::SecondValue { field, .. } => {
+                format!("give `{field}` once: in the config or by one contribution")
+            }
+            PlanProblem::MissingField { field, .. } => {
+                format!("give `{field}` in the config or contribute it")
+            }
+            PlanProblem::BadContribution { .. } => "contribute a map".to_owned(),
+            PlanProblem::DuplicateIdentity { second, .. } => {
+                format!("give {second} another name, or leave its name out to have one generated")
+            }
+            PlanProblem::ClaimedTwice { former, .. } => {
+                format!("name {former} in one `formerly` only, and in no declaration")
+            }
+            PlanProblem::Protected { resource, .. } => format!(
+                "declare {resource} without `protect`, deploy, and then make this change"
+            ),
+            PlanProblem::MixedState { .. } => {
+                "deploy the program first, so that the references of one program are left, and destroy then".to_owned()
+            }
+            PlanProblem::UnknownId { .. } => {
+                "`notation state list` and `notation graph` show the ids".to_owned()
+            }
+        }
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list<T: fmt::Display>(items: &[T]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.to_string(),
+        [start @ .., last] => {
+            let start: Vec<String> = start.iter().map(T::to_string).collect();
+            format!("{} and {last}", start.join(", "))
+        }
+    }
+}
