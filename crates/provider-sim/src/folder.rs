@@ -1,0 +1,306 @@
+//! The folder: lock, durable files, call log.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value as Json;
+
+use crate::{
+    SimObject,
+    account::Account,
+    fault::Script,
+    memory::{Memory, Stamp},
+    table::Table,
+};
+
+const OBJECTS: &str = "objects.json";
+const MEMORY: &str = "memory.json";
+const CALLS: &str = "calls.ndjson";
+const FAULTS: &str = "faults.json";
+const LOCK: &str = "lock";
+
+/// The folder cannot be used as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// A file cannot be read or written.
+    #[error("the simulated cloud cannot use {}: {source}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file, perhaps edited by hand, is not what it must be.
+    #[error("{} is not understood: {why}", path.display())]
+    Content {
+        /// Which.
+        path: PathBuf,
+        /// Why, with the line.
+        why: String,
+    },
+}
+
+/// Prints what lives: JSON text in the shape of `objects.json`.
+///
+/// Errors: `SimError` when the folder cannot be read. A folder that is not there is empty.
+pub fn dump(dir: &Path) -> Result<String, SimError> {
+    if !dir.join(OBJECTS).exists() {
+        return Ok("{}\n".into());
+    }
+    let mut folder = Folder::new(dir);
+    let _lock = folder.lock()?;
+    folder.load()?;
+    Ok(folder.account.objects.text() + "\n")
+}
+
+/// Empties the account: objects, memory, call log and fault script.
+///
+/// Errors: `SimError` when a file cannot be removed. A folder that is not there is empty.
+pub fn reset(dir: &Path) -> Result<(), SimError> {
+    if !dir.exists() {
+        return Ok(());
+    }
+    let folder = Folder::new(dir);
+    let _lock = folder.lock()?;
+    for name in [OBJECTS, MEMORY, CALLS, FAULTS] {
+        let path = dir.join(name);
+        match fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(SimError::Io { path, source }),
+        }
+    }
+    Ok(())
+}
+
+/// The folder with what was last seen in it.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    dir: PathBuf,
+    pub account: Account,
+    objects_bytes: Option<Vec<u8>>,
+    memory_bytes: Option<Vec<u8>>,
+    /// Length of the call log and the sequence number of its last line.
+    log_end: Option<(u64, u64)>,
+}
+
+/// Exclusive over all processes until dropped.
+#[derive(Debug)]
+pub(crate) struct FolderLock(#[expect(dead_code, reason = "dropping it unlocks")] File);
+
+impl Folder {
+    pub fn new(dir: &Path) -> Folder {
+        Folder {
+            dir: dir.to_owned(),
+            account: Account::default(),
+            objects_bytes: None,
+            memory_bytes: None,
+            log_end: None,
+        }
+    }
+
+    /// Waits for the folder. Creates it when it is not there.
+    pub fn lock(&self) -> Result<FolderLock, SimError> {
+        let path = self.dir.join(LOCK);
+        fs::create_dir_all(&self.dir).map_err(|source| SimError::Io {
+            path: self.dir.clone(),
+            source,
+        })?;
+        let open = || {
+            let file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)?;
+            file.lock()?;
+            Ok(file)
+        };
+        open().map(FolderLock).map_err(|source| SimError::Io {
+            path: path.clone(),
+            source,
+        })
+    }
+
+    /// Takes in what changed since the last look, by whoever. Only while locked.
+    pub fn load(&mut self) -> Result<(), SimError> {
+        let objects = self.read(OBJECTS)?;
+        if objects != self.objects_bytes {
+            self.account.objects = match &objects {
+                None => Table::default(),
+                Some(bytes) => {
+                    Table::new(parse_objects(bytes).map_err(|why| self.content(OBJECTS, why))?)
+                }
+            };
+            self.objects_bytes = objects;
+        }
+        let memory = self.read(MEMORY)?;
+        if memory != self.memory_bytes {
+            self.account.memory = match &memory {
+                None => Memory::default(),
+                Some(bytes) => Memory::parse(bytes).map_err(|why| self.content(MEMORY, why))?,
+            };
+            self.memory_bytes = memory;
+        }
+        let stamp = self.stamp()?;
+        self.account.memory.settle(stamp);
+        Ok(())
+    }
+
+    /// Makes the account durable: memory first, `objects.json` is the point of no return.
+    pub fn save(&mut self) -> Result<(), SimError> {
+        self.save_memory()?;
+        let text = (self.account.objects.text() + "\n").into_bytes();
+        self.replace(OBJECTS, &text)?;
+        self.objects_bytes = Some(text);
+        Ok(())
+    }
+
+    /// Makes the memory alone durable.
+    pub fn save_memory(&mut self) -> Result<(), SimError> {
+        let text = self.account.memory.text().into_bytes();
+        self.replace(MEMORY, &text)?;
+        self.memory_bytes = Some(text);
+        Ok(())
+    }
+
+    /// Stamp of `objects.json`.
+    pub fn stamp(&self) -> Result<Option<Stamp>, SimError> {
+        match fs::metadata(self.dir.join(OBJECTS)) {
+            Ok(meta) => Ok(Some(Stamp {
+                inode: meta.ino(),
+                modified_ns: meta.mtime() * 1_000_000_000 + meta.mtime_nsec(),
+                size_bytes: meta.len(),
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(self.io(OBJECTS, source)),
+        }
+    }
+
+    pub fn script(&self) -> Result<Option<Script>, SimError> {
+        match self.read(FAULTS)? {
+            None => Ok(None),
+            Some(bytes) => Script::parse(&bytes)
+                .map(Some)
+                .map_err(|why| self.content(FAULTS, why)),
+        }
+    }
+
+    pub fn save_script(&self, script: &Script) -> Result<(), SimError> {
+        self.replace(FAULTS, script.text().as_bytes())
+    }
+
+    pub fn bad_script(&self, why: impl ToString) -> SimError {
+        self.content(FAULTS, why)
+    }
+
+    /// The sequence number of the next line.
+    pub fn next_seq(&mut self) -> Result<u64, SimError> {
+        let length = match fs::metadata(self.dir.join(CALLS)) {
+            Ok(meta) => meta.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(source) => return Err(self.io(CALLS, source)),
+        };
+        match self.log_end {
+            Some((end, seq)) if end == length => Ok(seq + 1),
+            _ if length == 0 => Ok(1),
+            _ => Ok(last_seq(&self.dir.join(CALLS)).map_err(|source| self.io(CALLS, source))? + 1),
+        }
+    }
+
+    /// Appends a line with this sequence number. One write, so that no line is torn.
+    pub fn append(&mut self, line: &str, seq: u64) -> Result<(), SimError> {
+        let path = self.dir.join(CALLS);
+        let append = || {
+            let mut file = OpenOptions::new().append(true).create(true).open(&path)?;
+            file.write_all(format!("{line}\n").as_bytes())?;
+            Ok(file.metadata()?.len())
+        };
+        let end = append().map_err(|source| self.io(CALLS, source))?;
+        self.log_end = Some((end, seq));
+        Ok(())
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, SimError> {
+        match fs::read(self.dir.join(name)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(self.io(name, source)),
+        }
+    }
+
+    /// Written aside, synced, renamed, and the name synced.
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), SimError> {
+        let aside = self.dir.join(format!("{name}.new"));
+        let replace = || {
+            let mut file = File::create(&aside)?;
+            file.write_all(bytes)?;
+            file.sync_data()?;
+            fs::rename(&aside, self.dir.join(name))?;
+            File::open(&self.dir)?.sync_data()
+        };
+        replace().map_err(|source| self.io(name, source))
+    }
+
+    fn io(&self, name: &str, source: io::Error) -> SimError {
+        SimError::Io {
+            path: self.dir.join(name),
+            source,
+        }
+    }
+
+    fn content(&self, name: &str, why: impl ToString) -> SimError {
+        SimError::Content {
+            path: self.dir.join(name),
+            why: why.to_string(),
+        }
+    }
+}
+
+/// An object without a key is known by its name.
+fn parse_objects(
+    bytes: &[u8],
+) -> Result<std::collections::BTreeMap<String, SimObject>, serde_json::Error> {
+    let mut objects: std::collections::BTreeMap<String, SimObject> =
+        if bytes.trim_ascii().is_empty() {
+            Default::default()
+        } else {
+            serde_json::from_slice(bytes)?
+        };
+    for (name, object) in &mut objects {
+        if object.key.is_empty() {
+            object.key.clone_from(name);
+        }
+    }
+    Ok(objects)
+}
+
+/// Sequence number of the last line that has one; 0 when there is none.
+fn last_seq(path: &Path) -> io::Result<u64> {
+    const CHUNK_BYTES: u64 = 64 * 1024;
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut take = CHUNK_BYTES;
+    loop {
+        let from = length.saturating_sub(take);
+        file.seek(SeekFrom::Start(from))?;
+        let mut tail = Vec::new();
+        file.read_to_end(&mut tail)?;
+        let seq = |line: &[u8]| {
+            serde_json::from_slice::<Json>(line)
+                .ok()?
+                .get("seq")?
+                .as_u64()
+        };
+        if let Some(seq) = tail.split(|byte| *byte == b'\n').rev().find_map(seq) {
+            return Ok(seq);
+        }
+        if from == 0 {
+            return Ok(0);
+        }
+        take *= 8;
+    }
+}
