@@ -155,7 +155,7 @@ mod tests {
         );
         drop((first, third));
         assert_eq!(other.begin().unwrap().in_flight, 2);
-        std::fs::write(dir.path().join("running/left-by-a-dead-one"), "      99\n").unwrap();
+        fs::write(dir.path().join("running/left-by-a-dead-one"), "      99\n").unwrap();
         assert_eq!(other.begin().unwrap().in_flight, 2);
     }
 }

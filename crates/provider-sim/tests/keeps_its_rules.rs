@@ -1,5 +1,7 @@
 //! Every rule of the simulated cloud, from outside.
 
+#![allow(clippy::unwrap_used, reason = "words for tests")]
+
 mod common;
 
 use common::*;

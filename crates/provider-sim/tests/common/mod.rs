@@ -1,5 +1,9 @@
 //! A cloud in a temporary folder, and short words for calls.
-#![allow(dead_code, reason = "every test binary uses some of it")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "words for tests; every test binary uses some of them"
+)]
 
 use std::path::PathBuf;
 
