@@ -2,6 +2,7 @@
 
 mod arrows;
 mod bench;
+mod campaign;
 mod check;
 mod sources;
 
@@ -39,11 +40,44 @@ enum Chore {
         #[arg(long, default_value_t = 40)]
         runs: usize,
     },
+    /// Kill a large deploy at random instants, run it again each time, count what was lost.
+    Campaign {
+        /// The binary to kill.
+        #[arg(long, default_value = "target/release/notation")]
+        binary: PathBuf,
+        /// Independent resources.
+        #[arg(long, default_value_t = 1000)]
+        singles: usize,
+        /// Pairs that bind each other.
+        #[arg(long, default_value_t = 50)]
+        pairs: usize,
+        /// How often it is killed.
+        #[arg(long, default_value_t = 50)]
+        kills: usize,
+        /// Seed of the instants.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
 }
 
 fn main() -> ExitCode {
     match Args::parse().chore {
         Chore::Tidy { root } => tidy(&root),
+        Chore::Campaign {
+            binary,
+            singles,
+            pairs,
+            kills,
+            seed,
+        } => campaign::run(
+            &binary,
+            campaign::Size {
+                singles,
+                pairs,
+                kills,
+                seed,
+            },
+        ),
         Chore::Bench { runs } => bench::start(runs.max(1)),
         Chore::Check { contracts } => {
             let tidied = || tidy(Path::new("."));
