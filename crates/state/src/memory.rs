@@ -1,0 +1,210 @@
+//! A store in memory: for tests, examples and dry programs. Gone with the process.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard},
+};
+
+use async_trait::async_trait;
+use notation_model::{DeploymentId, SecretName, SecretValue, Value};
+
+use crate::{
+    Acquired, Batch, Change, Claim, DeploymentState, Entry, Fence, Hold, LEASE_MS, StateStore,
+    StepStatus, StoreError, Summary, hold::fenced, open_intents, store::illegal,
+};
+
+/// Deployments in memory. Keeps the whole journal, so that tests can read it.
+#[derive(Debug, Default)]
+pub struct MemoryStore(Mutex<BTreeMap<DeploymentId, Kept>>);
+
+#[derive(Debug, Default, Clone)]
+struct Kept {
+    state: DeploymentState,
+    journal: Vec<Entry>,
+    statuses: BTreeMap<String, StepStatus>,
+    secrets: BTreeMap<SecretName, Value>,
+    hold: Option<Hold>,
+    fence: Fence,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> MemoryStore {
+        MemoryStore::default()
+    }
+
+    /// Every journal line of a deployment, oldest first.
+    pub fn journal(&self, deployment: &DeploymentId) -> Vec<Entry> {
+        self.kept()
+            .get(deployment)
+            .map(|kept| kept.journal.clone())
+            .unwrap_or_default()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<DeploymentId, Kept>> {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl StateStore for MemoryStore {
+    async fn load(&self, deployment: &DeploymentId) -> Result<DeploymentState, StoreError> {
+        let kept = self.kept();
+        let Some(kept) = kept.get(deployment) else {
+            return Ok(DeploymentState::default());
+        };
+        let mut state = kept.state.clone();
+        state.open = open_intents(&kept.journal).map_err(illegal)?;
+        Ok(state)
+    }
+
+    async fn acquire(
+        &self,
+        deployment: &DeploymentId,
+        claim: &Claim,
+    ) -> Result<Acquired, StoreError> {
+        let mut kept = self.kept();
+        let kept = kept.entry(deployment.clone()).or_default();
+        let judged = claim.judge(kept.hold.as_ref(), kept.fence);
+        if let Acquired::Free(hold) | Acquired::TakenOver { hold, .. } = &judged {
+            kept.fence = hold.fence;
+            kept.state.last_run_ms = Some(claim.now_ms);
+            kept.hold = Some(hold.clone());
+        }
+        Ok(judged)
+    }
+
+    async fn renew(
+        &self,
+        deployment: &DeploymentId,
+        hold: &Hold,
+        now_ms: u64,
+    ) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        let kept = kept.entry(deployment.clone()).or_default();
+        fenced(deployment, hold, kept.hold.as_ref(), kept.fence)?;
+        if let Some(hold) = &mut kept.hold {
+            hold.expires_ms = now_ms + LEASE_MS;
+        }
+        Ok(())
+    }
+
+    async fn append(
+        &self,
+        deployment: &DeploymentId,
+        hold: &Hold,
+        batch: Batch,
+    ) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        let kept = kept.entry(deployment.clone()).or_default();
+        fenced(deployment, hold, kept.hold.as_ref(), kept.fence)?;
+        let mut moved: BTreeMap<&str, StepStatus> = BTreeMap::new();
+        for entry in &batch.entries {
+            let step = entry.step.as_str();
+            let before = moved.get(step).or_else(|| kept.statuses.get(step)).copied();
+            let after = before
+                .unwrap_or(StepStatus::Idle)
+                .next(&entry.event)
+                .map_err(|refused| illegal((entry.step.clone(), refused)))?;
+            moved.insert(step, after);
+        }
+        let moved = moved.into_iter().map(|(step, status)| (step.to_owned(), status));
+        kept.statuses.extend(moved.collect::<Vec<_>>());
+        kept.journal.extend(batch.entries.iter().cloned());
+        for change in batch.changes {
+            match change {
+                Change::Put(record) => {
+                    kept.state
+                        .records
+                        .insert(record.incarnation.clone(), *record);
+                }
+                Change::Remove(incarnation) => drop(kept.state.records.remove(&incarnation)),
+                Change::Exports(exports) => kept.state.exports = exports,
+            }
+        }
+        Ok(())
+    }
+
+    async fn release(&self, deployment: &DeploymentId, hold: &Hold) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        let kept = kept.entry(deployment.clone()).or_default();
+        if fenced(deployment, hold, kept.hold.as_ref(), kept.fence).is_ok() {
+            kept.hold = None;
+        }
+        Ok(())
+    }
+
+    async fn hold(&self, deployment: &DeploymentId) -> Result<Option<Hold>, StoreError> {
+        Ok(self
+            .kept()
+            .get(deployment)
+            .and_then(|kept| kept.hold.clone()))
+    }
+
+    async fn clear_hold(&self, deployment: &DeploymentId) -> Result<Option<Hold>, StoreError> {
+        Ok(self
+            .kept()
+            .get_mut(deployment)
+            .and_then(|kept| kept.hold.take()))
+    }
+
+    async fn deployments(&self) -> Result<Vec<Summary>, StoreError> {
+        let kept = self.kept();
+        let known = kept.iter().filter(|(_, kept)| {
+            !(kept.state.records.is_empty()
+                && kept.secrets.is_empty()
+                && kept.state.exports.is_empty())
+        });
+        Ok(known
+            .map(|(deployment, kept)| Summary {
+                deployment: deployment.clone(),
+                records: kept.state.records.len() as u64,
+                secrets: kept.secrets.len() as u64,
+                last_run_ms: kept.state.last_run_ms,
+                hold: kept.hold.clone(),
+            })
+            .collect())
+    }
+
+    async fn secrets(
+        &self,
+        deployment: &DeploymentId,
+    ) -> Result<BTreeMap<SecretName, Value>, StoreError> {
+        Ok(self
+            .kept()
+            .get(deployment)
+            .map(|kept| kept.secrets.clone())
+            .unwrap_or_default())
+    }
+
+    async fn secret_names(&self, deployment: &DeploymentId) -> Result<Vec<SecretName>, StoreError> {
+        Ok(self.secrets(deployment).await?.into_keys().collect())
+    }
+
+    async fn set_secret(
+        &self,
+        deployment: &DeploymentId,
+        name: &SecretName,
+        value: &SecretValue,
+    ) -> Result<(), StoreError> {
+        self.kept()
+            .entry(deployment.clone())
+            .or_default()
+            .secrets
+            .insert(name.clone(), value.reveal().clone());
+        Ok(())
+    }
+
+    async fn remove_secret(
+        &self,
+        deployment: &DeploymentId,
+        name: &SecretName,
+    ) -> Result<bool, StoreError> {
+        Ok(self
+            .kept()
+            .get_mut(deployment)
+            .is_some_and(|kept| kept.secrets.remove(name).is_some()))
+    }
+}

@@ -1,0 +1,83 @@
+//! The thread that owns the file.
+
+use std::{path::PathBuf, sync::mpsc};
+
+use notation_model::DeploymentId;
+use tokio::sync::oneshot;
+
+use super::file::File;
+use crate::{Batch, Hold, Sealer, StoreError};
+
+/// At most so many batches share a commit.
+const GROUP: usize = 256;
+
+/// Something to do with the file.
+pub(super) enum Job {
+    /// Reads, or answers that there is nothing.
+    Read(Box<dyn FnOnce(&mut File) + Send>),
+    /// Writes something rare in a transaction of its own.
+    Write(Box<dyn FnOnce(&mut File) + Send>),
+    /// Appends; shares a commit with whatever else waits.
+    Append {
+        deployment: DeploymentId,
+        hold: Hold,
+        batch: Batch,
+        reply: oneshot::Sender<Result<(), StoreError>>,
+    },
+}
+
+/// Runs jobs one after the other.
+pub(super) struct Writer {
+    file: File,
+}
+
+impl Writer {
+    pub(super) fn new(path: PathBuf, sealer: Sealer) -> Writer {
+        Writer {
+            file: File::new(path, sealer),
+        }
+    }
+
+    /// Until nobody can ask any more.
+    pub(super) fn run(mut self, inbox: &mpsc::Receiver<Job>) {
+        let mut next = None;
+        while let Some(job) = next.take().or_else(|| inbox.recv().ok()) {
+            match job {
+                Job::Read(read) => read(&mut self.file),
+                Job::Write(write) => write(&mut self.file),
+                Job::Append {
+                    deployment,
+                    hold,
+                    batch,
+                    reply,
+                } => {
+                    let mut group = vec![(deployment, hold, batch)];
+                    let mut replies = vec![reply];
+                    while group.len() < GROUP {
+                        match inbox.try_recv() {
+                            Ok(Job::Append {
+                                deployment,
+                                hold,
+                                batch,
+                                reply,
+                            }) => {
+                                group.push((deployment, hold, batch));
+                                replies.push(reply);
+                            }
+                            Ok(other) => {
+                                next = Some(other);
+                                break;
+                            }
+                            Err(_) => break,
+                        }
+                    }
+                    let results = self.file.append(&group);
+                    for (reply, result) in replies.into_iter().zip(results) {
+                        // Whoever asked may have stopped waiting.
+                        drop(reply.send(result));
+                    }
+                }
+            }
+        }
+    }
+}
