@@ -1,1 +1,30 @@
-//! See docs/ARCHITECTURE.md.
+//! Programs: `notation.config.ts` to a project config, an entry to the desired graph, worker code
+//! to modules. JavaScript runs here, once, inside the process and within limits; what leaves is
+//! data.
+
+mod bundle;
+mod bundle_problem;
+pub mod codes;
+mod config;
+mod convert;
+mod evaluate;
+mod failure;
+mod graph;
+mod handlers;
+mod judge;
+mod limits;
+mod locate;
+mod nearest;
+mod own_stack;
+mod problem;
+mod raw;
+mod sandbox;
+mod sdk;
+mod source;
+mod trace;
+mod worker_code;
+
+pub use config::{CONFIG_FILE, EntryFile, ProjectConfig, find_project, load_config};
+pub use evaluate::{Evaluated, evaluate};
+pub use limits::Limits;
+pub use problem::{Place, Problem, Related};

@@ -1,0 +1,182 @@
+//! What the bundler says, as problems of the project.
+
+use std::{path::Path, sync::Arc};
+
+use oxc::{allocator::Allocator, diagnostics::LabeledSpan, parser::Parser, span::SourceType};
+use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
+
+use crate::{
+    bundle::MAIN_MARK,
+    codes,
+    problem::{Place, Problem},
+    source::{SourceFile, Sources},
+};
+
+/// Modules of Node.js that have no package of the same name worth installing.
+const NODE_BUILTINS: &[&str] = &[
+    "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto",
+    "dgram", "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https",
+    "inspector", "module", "net", "os", "path", "perf_hooks", "process", "punycode", "querystring",
+    "readline", "repl", "stream", "string_decoder", "sys", "timers", "tls", "trace_events", "tty",
+    "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
+];
+
+/// Whether a warning of the bundler means that its output cannot run.
+pub(crate) fn is_fatal(complaint: &BuildDiagnostic) -> bool {
+    matches!(
+        complaint.kind(),
+        EventKind::UnresolvedImport | EventKind::UnresolvedEntry | EventKind::ImportIsUndefined
+    )
+}
+
+/// Complaints of the bundler as problems, each once. `main` is the file that was bundled.
+pub(crate) fn explain(
+    complaints: Vec<BuildDiagnostic>,
+    sources: &Sources,
+    main: &Path,
+) -> Vec<Problem> {
+    let options = DiagnosticOptions {
+        cwd: sources.root().to_owned(),
+    };
+    let reader = Reader {
+        sources,
+        main: sources.name_of(main),
+    };
+    let mut problems: Vec<Problem> = Vec::new();
+    for complaint in &complaints {
+        for problem in one(complaint, &reader, &options) {
+            let known = problems.iter().any(|other| {
+                other.message == problem.message
+                    && other.place.as_ref().map(|place| &place.origin)
+                        == problem.place.as_ref().map(|place| &place.origin)
+            });
+            if !known {
+                problems.push(problem);
+            }
+        }
+    }
+    problems
+}
+
+/// Finds the file that a complaint speaks of.
+struct Reader<'a> {
+    sources: &'a Sources,
+    /// The main file's name; the bundler may know it by an alias.
+    main: String,
+}
+
+impl Reader<'_> {
+    fn file(&self, name: &str) -> Option<Arc<SourceFile>> {
+        if name.ends_with(MAIN_MARK) {
+            return self.sources.get(&self.main);
+        }
+        if Path::new(name).is_absolute() {
+            return self.sources.get(&self.sources.name_of(Path::new(name)));
+        }
+        self.sources.get(name)
+    }
+
+    /// The message with the main file's own name in it.
+    fn text(&self, message: &str) -> String {
+        let message = message.trim_end_matches(['.', '\n', ' ']);
+        if !message.contains(MAIN_MARK) {
+            return message.to_owned();
+        }
+        message
+            .split_inclusive(MAIN_MARK)
+            .map(|part| match part.strip_suffix(MAIN_MARK) {
+                Some(before) => {
+                    let start = before.rfind(['"', '\'', '`', ' ']).map_or(0, |at| at + 1);
+                    format!("{}{}", &before[..start], self.main)
+                }
+                None => part.to_owned(),
+            })
+            .collect()
+    }
+}
+
+fn one(complaint: &BuildDiagnostic, reader: &Reader<'_>, options: &DiagnosticOptions) -> Vec<Problem> {
+    let location = complaint.to_diagnostic_with(options).get_primary_location();
+    let place = location.and_then(|(file, line, column, _)| {
+        let file = reader.file(&file)?;
+        let offset = file.offset(line as u32 - 1, column as u32);
+        Some(file.word(offset))
+    });
+    let message = complaint.to_message_with(options);
+    match complaint.kind() {
+        EventKind::ParseError | EventKind::TransformError => {
+            let file = complaint.id().and_then(|id| reader.file(&id));
+            match file.map(|file| syntax(&file)) {
+                Some(problems) if !problems.is_empty() => problems,
+                _ => vec![Problem::new(codes::SYNTAX, reader.text(&message)).at(place)],
+            }
+        }
+        EventKind::UnresolvedImport | EventKind::ResolveError | EventKind::UnresolvedEntry => {
+            vec![import_not_found(complaint, place)]
+        }
+        EventKind::MissingExportError | EventKind::ImportIsUndefined => {
+            vec![Problem::new(codes::EXPORT_NOT_FOUND, reader.text(&message)).at(place)]
+        }
+        _ => vec![Problem::new(codes::BUNDLE, reader.text(&message)).at(place)],
+    }
+}
+
+fn import_not_found(complaint: &BuildDiagnostic, place: Option<Place>) -> Problem {
+    let specifier = complaint.exporter().unwrap_or_default();
+    let bare = specifier.strip_prefix("node:").unwrap_or(&specifier);
+    let top = bare.split('/').next().unwrap_or(bare);
+    if specifier.starts_with("node:") || NODE_BUILTINS.contains(&top) {
+        return Problem::new(
+            codes::NODE_BUILTIN,
+            format!("`{specifier}` is part of Node.js and not available here"),
+        )
+        .help("neither a program nor a worker runs in Node.js: a program has no files, network or clock, and a worker has what the web platform offers. Pure JavaScript packages can be used")
+        .at(place);
+    }
+    let help = if specifier.starts_with("@notation/") {
+        let known: Vec<_> = crate::sdk::PACKAGES.iter().map(|package| package.name).collect();
+        format!("the packages of notation are {}", known.join(", "))
+    } else if specifier.starts_with('.') || specifier.starts_with('/') {
+        "check the path; it is relative to the file that imports it".to_owned()
+    } else {
+        format!("install it (`npm install {specifier}`), or write `./{specifier}` for a file beside this one")
+    };
+    Problem::new(
+        codes::IMPORT_NOT_FOUND,
+        format!("`{specifier}` cannot be found"),
+    )
+    .help(help)
+    .at(place.map(|place| place.with_label("imported here")))
+}
+
+/// Every syntax error of a file.
+fn syntax(file: &Arc<SourceFile>) -> Vec<Problem> {
+    let allocator = Allocator::default();
+    let kind = SourceType::from_path(Path::new(&*file.name)).unwrap_or_else(|_| SourceType::ts());
+    let parsed = Parser::new(&allocator, &file.text, kind).parse();
+    parsed
+        .diagnostics
+        .iter()
+        .map(|error| {
+            let mut labels = error.labels.iter();
+            let place =
+                |label: &LabeledSpan| file.place(label.offset() as usize, label.len() as usize);
+            let mut problem = Problem::new(codes::SYNTAX, error.message.to_string());
+            if let Some(first) = labels.next() {
+                let own = match first.label() {
+                    Some(text) => place(first).with_label(text.to_owned()),
+                    None => place(first),
+                };
+                problem = problem.at(Some(own));
+            }
+            for label in labels {
+                let text = label.label().map_or_else(String::new, ToString::to_string);
+                problem = problem.also(text, Some(place(label)));
+            }
+            match &error.help {
+                Some(help) => problem.help(help.to_string()),
+                None => problem,
+            }
+        })
+        .collect()
+}

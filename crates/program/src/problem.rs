@@ -1,0 +1,194 @@
+//! What is wrong with a project, for people: what happened, where, how to repair it.
+
+use std::{fmt, sync::Arc};
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use notation_model::Origin;
+
+use crate::source::SourceFile;
+
+/// One problem of a project. All that are found are reported together, in the order of the source.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// Stable, e.g. `program::unknown_field`. Its page is `docs/errors/program-unknown_field.md`.
+    pub code: &'static str,
+    /// What happened, without a final full stop.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// Where it is; `None` when it is not about a place in a file.
+    pub place: Option<Place>,
+    /// Other places that have to do with it.
+    pub related: Vec<Related>,
+    rendering: Rendering,
+}
+
+/// A stretch of a source file.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// File (relative to the project), line and column of its start.
+    pub origin: Origin,
+    /// Length in bytes; 0 when only the start is known.
+    pub length: usize,
+    /// What to write under it, if anything.
+    pub label: Option<String>,
+    /// Start in bytes from the start of the file.
+    pub(crate) offset: usize,
+    pub(crate) source: Arc<SourceFile>,
+}
+
+/// Another place that has to do with a problem.
+#[derive(Debug, Clone)]
+pub struct Related {
+    /// What is there.
+    pub message: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// What a terminal shows of it: kept in the shape that `miette` borrows from.
+#[derive(Debug, Clone, Default)]
+struct Rendering {
+    elsewhere: Vec<Elsewhere>,
+    source: Option<NamedSource<Arc<str>>>,
+}
+
+/// A related place in another file than the problem's own.
+#[derive(Debug, Clone)]
+struct Elsewhere {
+    message: String,
+    label: LabeledSpan,
+    source: NamedSource<Arc<str>>,
+}
+
+impl Place {
+    /// The whole text of the file, for showing the place in it.
+    pub fn text(&self) -> &Arc<str> {
+        &self.source.text
+    }
+
+    /// Start of the stretch in bytes from the start of the file.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    pub(crate) fn with_label(mut self, label: impl Into<String>) -> Place {
+        self.label = Some(label.into());
+        self
+    }
+
+    fn named_source(&self) -> NamedSource<Arc<str>> {
+        NamedSource::new(&self.source.name, Arc::clone(&self.source.text)).with_language("TypeScript")
+    }
+
+    fn span(&self, text: Option<String>) -> LabeledSpan {
+        LabeledSpan::new(text, self.offset, self.length)
+    }
+}
+
+impl Problem {
+    /// A problem without a place; the other parts are added to it.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Problem {
+        Problem {
+            code,
+            message: message.into(),
+            help: None,
+            place: None,
+            related: Vec::new(),
+            rendering: Rendering::default(),
+        }
+    }
+
+    /// With advice.
+    pub fn help(mut self, help: impl Into<String>) -> Problem {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// With the place it is about.
+    pub fn at(mut self, place: Option<Place>) -> Problem {
+        self.rendering.source = place.as_ref().map(Place::named_source);
+        self.place = place;
+        self
+    }
+
+    /// With another place.
+    pub fn also(mut self, message: impl Into<String>, place: Option<Place>) -> Problem {
+        let Some(place) = place else { return self };
+        let message = message.into();
+        let here = self.place.as_ref().map(|own| &own.origin.file);
+        if here != Some(&place.origin.file) {
+            self.rendering.elsewhere.push(Elsewhere {
+                message: message.clone(),
+                label: place.span(place.label.clone()),
+                source: place.named_source(),
+            });
+        }
+        self.related.push(Related { message, place });
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.code))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.rendering.source.as_ref().map(|source| source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let own = self.place.as_ref()?;
+        let label = own.label.clone();
+        let same_file = self
+            .related
+            .iter()
+            .filter(|related| related.place.origin.file == own.origin.file)
+            .map(|related| related.place.span(Some(related.message.clone())));
+        Some(Box::new(std::iter::once(own.span(label)).chain(same_file)))
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        if self.rendering.elsewhere.is_empty() {
+            return None;
+        }
+        Some(Box::new(
+            self.rendering.elsewhere.iter().map(|place| place as &dyn Diagnostic),
+        ))
+    }
+}
+
+impl fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Elsewhere {}
+
+impl Diagnostic for Elsewhere {
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(miette::Severity::Advice)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(std::iter::once(self.label.clone())))
+    }
+}

@@ -1,0 +1,504 @@
+// The world of a program: what it may declare, and what it must not ask for. Runs before the
+// program, in strict mode, once. Everything that leaves is plain data; `finish` hands it over.
+(() => {
+  "use strict";
+  const problems = [];
+  const resources = [];
+  const said = [];
+  const rejections = new Map();
+
+  Error.stackTraceLimit = 40;
+  const here = () => new Error().stack;
+
+  class Refusal extends Error {
+    constructor(code, message, help) {
+      super(message);
+      this.code = code;
+      this.help = help;
+    }
+  }
+  const refuse = (code, message, help) => {
+    throw new Refusal(code, message, help);
+  };
+  const complain = (code, message, help, path) => {
+    problems.push({ code, message, help, path: path ?? [], stack: here() });
+  };
+
+  // References. A text cannot hold one, so it holds a marker of noncharacters that is taken
+  // apart again where the text lands.
+  const OPEN = "\uFDD0";
+  const CLOSE = "\uFDD1";
+  const MARKER = /\uFDD0(\d+)\uFDD1/;
+  const marked = [];
+  const markers = new Map();
+  const references = new WeakMap();
+  const declared = new WeakMap();
+
+  const marker = (reference) => {
+    let index = markers.get(reference);
+    if (index === undefined) {
+      index = marked.push(reference) - 1;
+      markers.set(reference, index);
+    }
+    return `${OPEN}${index}${CLOSE}`;
+  };
+  const isIndex = (key) => /^(0|[1-9]\d{0,8})$/.test(key);
+  const label = (resource) => resource.id ?? `${resource.type} #${resource.index + 1}`;
+  const spell = (reference) => {
+    if (reference.secret !== undefined) return `secret(${JSON.stringify(reference.secret)})`;
+    return reference.path.reduce(
+      (text, step) => text + (typeof step === "number" ? `[${step}]` : `.${step}`),
+      label(reference.resource),
+    );
+  };
+  const plain = (text) =>
+    text.split(MARKER).map((part, at) => (at % 2 ? `\${${spell(marked[part])}}` : part)).join("");
+
+  const unknownYet = (reference, use, help) =>
+    refuse(
+      "program::reference_as_value",
+      `${spell(reference)} is not known while the program runs, so ${use}`,
+      help ??
+        "use it in a template string, `${...}`, or hand it on as it is; only deploying can tell its value",
+    );
+
+  const referenceTo = (reference) => {
+    const children = new Map();
+    const name = () => spell(reference);
+    const inspect = () =>
+      unknownYet(reference, "its members cannot be listed", `read one by its name, \`${name()}.member\`, or hand on the whole`);
+    const proxy = new Proxy(() => {}, {
+      get(_, key) {
+        if (typeof key === "symbol") {
+          if (key === Symbol.toPrimitive) {
+            return (hint) => {
+              if (hint === "string") return marker(reference);
+              if (hint === "number") {
+                return unknownYet(reference, "it cannot be used as a number or compared");
+              }
+              return unknownYet(
+                reference,
+                "it cannot be joined with `+` or compared with `==`",
+                `write a template string, \`\${...}\`, in place of \`+\``,
+              );
+            };
+          }
+          if (key === Symbol.iterator || key === Symbol.asyncIterator) {
+            return () => inspect();
+          }
+          return undefined;
+        }
+        switch (key) {
+          case "then":
+            return undefined;
+          case "toString":
+            return () => marker(reference);
+          case "valueOf":
+            return () => unknownYet(reference, "it has no plain value");
+          case "toJSON":
+            return () =>
+              unknownYet(
+                reference,
+                "JSON.stringify cannot write it",
+                "give the object itself to the field, or put the reference into a template string first: `${...}`",
+              );
+        }
+        if (reference.secret !== undefined) {
+          return refuse(
+            "program::reference_as_value",
+            `${name()} cannot be looked into`,
+            "a secret is one text that only deploying knows; use it as a whole",
+          );
+        }
+        let child = children.get(key);
+        if (child === undefined) {
+          child = referenceTo({
+            resource: reference.resource,
+            path: [...reference.path, isIndex(key) ? Number(key) : key],
+          });
+          children.set(key, child);
+        }
+        return child;
+      },
+      apply() {
+        return unknownYet(
+          reference,
+          "it cannot be called",
+          "methods of texts and lists need the value itself, which only deploying can tell; hand the reference on as it is",
+        );
+      },
+      has: () => inspect(),
+      ownKeys: () => inspect(),
+      getOwnPropertyDescriptor: () => inspect(),
+      set: () => unknownYet(reference, "it cannot be assigned to"),
+      defineProperty: () => unknownYet(reference, "it cannot be assigned to"),
+      deleteProperty: () => unknownYet(reference, "nothing can be deleted from it"),
+    });
+    references.set(proxy, reference);
+    return proxy;
+  };
+
+  // Snapshots: values as data, at the moment they are given. Tags: ["l", items], ["m", members],
+  // ["o", resource, path], ["s", secret], ["j", parts].
+  const expression = (reference) =>
+    reference.secret !== undefined
+      ? ["s", reference.secret]
+      : ["o", reference.resource.index, reference.path];
+
+  const text = (value, path) => {
+    if (!value.includes(OPEN) && !value.includes(CLOSE)) {
+      if (value.includes("%EF%B7%90")) {
+        complain(
+          "program::reference_in_pieces",
+          "a reference was encoded as if it were a plain text",
+          "encodeURIComponent and the like cannot work on a value that only deploying knows",
+          path,
+        );
+      }
+      return value;
+    }
+    const parts = [];
+    value.split(MARKER).forEach((part, at) => {
+      if (at % 2) {
+        parts.push(expression(marked[part]));
+      } else if (part !== "") {
+        if (part.includes(OPEN) || part.includes(CLOSE)) {
+          complain(
+            "program::reference_in_pieces",
+            "a text with a reference in it was cut inside the reference",
+            "cut the known parts before they are joined with the reference",
+            path,
+          );
+        }
+        parts.push(part);
+      }
+    });
+    return ["j", parts];
+  };
+
+  const notData = (what, help, path) => {
+    complain("program::not_data", `${what} is not data`, help, path);
+    return null;
+  };
+
+  const snapshot = (value, path, above) => {
+    switch (typeof value) {
+      case "string":
+        return text(value, path);
+      case "boolean":
+        return value;
+      case "number":
+        if (Number.isFinite(value)) return value === 0 ? 0 : value;
+        return notData(`${value}`, "give a finite number, or leave the field out", path);
+      case "bigint":
+        return notData("a BigInt", "give a number, or its text: `String(...)`", path);
+      case "symbol":
+        return notData("a symbol", "give a text", path);
+      case "undefined":
+        return notData("undefined", "leave the field out, or give null where the type takes it", path);
+      default:
+        break;
+    }
+    if (value === null) return null;
+    const reference = references.get(value);
+    if (reference !== undefined) return expression(reference);
+    const resource = declared.get(value);
+    if (resource !== undefined) {
+      complain(
+        "program::resource_as_value",
+        `${label(resource)} is a resource, not a value`,
+        "give one of its properties, for example its name",
+        path,
+      );
+      return null;
+    }
+    if (typeof value === "function") {
+      return notData(
+        "a function",
+        "code that runs later belongs in a module of its own, given by its path",
+        path,
+      );
+    }
+    if (above.includes(value)) {
+      return notData("an object that contains itself", "give a tree of plain objects and lists", path);
+    }
+    if (above.length >= 32) {
+      return notData("a value nested more than 32 deep", "flatten it", path);
+    }
+    const deeper = [...above, value];
+    if (Array.isArray(value)) {
+      return ["l", Array.from(value, (item, at) => snapshot(item, [...path, at], deeper))];
+    }
+    if (value instanceof Promise) {
+      return notData("a promise", "write `await` before it", path);
+    }
+    const prototype = Object.getPrototypeOf(value);
+    if (prototype !== null && prototype !== Object.prototype && Object.prototype.toString.call(value) !== "[object Module]") {
+      const name = prototype.constructor?.name || "a class";
+      return notData(`an instance of ${name}`, "give a plain object, `{ ... }`, a list, a text or a number", path);
+    }
+    const members = [];
+    for (const key of Object.keys(value)) {
+      if (value[key] === undefined) continue;
+      const there = [...path, key];
+      if (key.includes(OPEN) || key.includes(CLOSE)) {
+        complain(
+          "program::reference_as_key",
+          `${plain(key)} is not known while the program runs, so it cannot name a member`,
+          "choose a name that is known, and put the reference into the value",
+          there,
+        );
+        continue;
+      }
+      members.push([key, snapshot(value[key], there, deeper)]);
+    }
+    return ["m", members];
+  };
+
+  const known = (value, what, path) => {
+    if (references.has(value) || (typeof value === "string" && value.includes(OPEN))) {
+      complain(
+        "program::invalid_option",
+        `${what} must be known while the program runs`,
+        "write it as a plain text",
+        path,
+      );
+      return undefined;
+    }
+    if (typeof value !== "string") {
+      complain("program::invalid_option", `${what} must be a text`, undefined, path);
+      return undefined;
+    }
+    return value;
+  };
+
+  const OPTIONS = ["id", "config", "protect", "placeholder", "formerly"];
+
+  const members = (value, what, path) => {
+    if (value === undefined) return [];
+    if (value === null || typeof value !== "object" || Array.isArray(value) || declared.has(value)) {
+      complain("program::invalid_option", `${what} must be an object, \`{ ... }\``, undefined, path);
+      return [];
+    }
+    return Object.keys(value)
+      .filter((key) => value[key] !== undefined)
+      .map((key) => [key, snapshot(value[key], [...path, key], [value])]);
+  };
+
+  const declare = (self, type, options) => {
+    const resource = { index: resources.length, type, stack: here(), contributions: [], dependOn: [] };
+    if (options === null || typeof options !== "object") {
+      refuse(
+        "program::invalid_option",
+        "a resource takes one object: `{ id, config }`",
+        'write for example `new Worker({ id: "api", config: { ... } })`',
+      );
+    }
+    if (references.has(options) || declared.has(options)) {
+      refuse("program::invalid_option", "a resource takes a plain object: `{ id, config }`");
+    }
+    for (const key of Object.keys(options)) {
+      if (!OPTIONS.includes(key)) resource.unknown = [...(resource.unknown ?? []), key];
+    }
+    if (options.id !== undefined) resource.id = known(options.id, "`id`", ["id"]);
+    if (options.protect !== undefined) {
+      if (typeof options.protect !== "boolean") {
+        complain("program::invalid_option", "`protect` must be true or false", undefined, ["protect"]);
+      }
+      resource.protect = options.protect === true;
+    }
+    if (options.placeholder !== undefined) {
+      if (options.placeholder !== "never") {
+        complain("program::invalid_option", '`placeholder` can only be "never"', "leave it out otherwise", ["placeholder"]);
+      }
+      resource.neverBare = options.placeholder === "never";
+    }
+    if (options.formerly !== undefined) {
+      const earlier = Array.isArray(options.formerly) ? options.formerly : [options.formerly];
+      resource.formerly = earlier
+        .map((id) => known(id, "an id in `formerly`", ["formerly"]))
+        .filter((id) => id !== undefined);
+    }
+    resource.config = members(options.config, "`config`", ["config"]);
+    resources.push(resource);
+
+    const children = new Map();
+    const whole = (use) =>
+      refuse(
+        "program::resource_as_value",
+        `${label(resource)} is a resource, so ${use}`,
+        "use one of its properties, for example its name",
+      );
+    const proxy = new Proxy(self, {
+      get(target, key, receiver) {
+        if (typeof key === "symbol") {
+          if (key === Symbol.toPrimitive) return () => whole("it is no text and no number");
+          if (key === Symbol.iterator) return () => whole("it has no items");
+          return Reflect.get(target, key, receiver);
+        }
+        if (key === "then") return undefined;
+        if (key === "toJSON" || key === "toString" || key === "valueOf") {
+          return () => whole("it cannot be written as a text");
+        }
+        if (Reflect.has(target, key)) return Reflect.get(target, key, receiver);
+        let child = children.get(key);
+        if (child === undefined) {
+          child = referenceTo({ resource, path: [key] });
+          children.set(key, child);
+        }
+        return child;
+      },
+      ownKeys: () => whole("its members cannot be listed"),
+      set(_, key) {
+        return refuse(
+          "program::resource_is_fixed",
+          `\`${String(key)}\` of ${label(resource)} cannot be set after its construction`,
+          "give it in `config`, or add it with `contribute({ ... })`",
+        );
+      },
+      deleteProperty: () => whole("nothing can be deleted from it"),
+    });
+    declared.set(proxy, resource);
+    return proxy;
+  };
+
+  const resourceOf = (value, what) => {
+    const resource = declared.get(value);
+    if (resource === undefined) {
+      refuse("program::not_a_resource", `${what} is not a resource`, "give the object that `new` returned");
+    }
+    return resource;
+  };
+
+  const runtime = {
+    declare,
+    contribute(self, values) {
+      const resource = resourceOf(self, "the receiver of `contribute`");
+      const stack = here();
+      for (const [field, value] of members(values, "what is contributed", [])) {
+        resource.contributions.push({ field, value, stack });
+      }
+    },
+    dependOn(self, targets) {
+      const resource = resourceOf(self, "the receiver of `dependOn`");
+      const stack = here();
+      for (const target of targets) {
+        resource.dependOn.push({ target: resourceOf(target, "a target of `dependOn`").index, stack });
+      }
+    },
+    secret(name) {
+      if (typeof name !== "string" || !/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) {
+        refuse(
+          "program::invalid_secret_name",
+          `${typeof name === "string" ? JSON.stringify(name) : "what was given"} is not the name of a secret`,
+          "a name has 1 to 128 letters, digits and `_`, and starts with a letter or `_`",
+        );
+      }
+      return referenceTo({ secret: name });
+    },
+    concat: (parts) => parts.map((part) => `${part}`).join(""),
+  };
+
+  // What the language has and a program must not use: the same program has to give the same graph.
+  const WHY = "the same program must give the same graph, whenever and wherever it runs";
+  const forbid = (name, why) =>
+    refuse("program::not_repeatable", `${name} is not available to a program`, why ?? WHY);
+  const clock = new Proxy(function Date() {}, {
+    get(target, key) {
+      if (typeof key === "symbol") return undefined;
+      if (key === "prototype" || key === "name" || key === "length") return target[key];
+      return forbid(`Date.${key}`, `${WHY}; write a date as a text`);
+    },
+    apply: () => forbid("Date", `${WHY}; write a date as a text`),
+    construct: () => forbid("Date", `${WHY}; write a date as a text`),
+  });
+  const hidden = (value) => ({ value, writable: true, configurable: true, enumerable: false });
+  const random = `${WHY}; write the value down, or leave a name out to have it generated`;
+  Object.defineProperty(globalThis, "Date", hidden(clock));
+  Object.defineProperty(Math, "random", hidden(() => forbid("Math.random", random)));
+  Object.defineProperty(
+    globalThis,
+    "crypto",
+    hidden(
+      Object.freeze({
+        randomUUID: () => forbid("crypto.randomUUID", random),
+        getRandomValues: () => forbid("crypto.getRandomValues", random),
+        get subtle() {
+          return forbid("crypto.subtle", random);
+        },
+      }),
+    ),
+  );
+  for (const name of ["Atomics", "SharedArrayBuffer", "WeakRef", "FinalizationRegistry", "performance"]) {
+    delete globalThis[name];
+  }
+
+  // What people print while writing a program is said, not lost; a reference prints as itself.
+  const show = (value) => {
+    if (typeof value === "string") return plain(value);
+    if (references.has(value)) return `\${${spell(references.get(value))}}`;
+    if (declared.has(value)) {
+      const resource = declared.get(value);
+      return `${resource.type} ${label(resource)}`;
+    }
+    if (typeof value === "function") return `[function ${value.name}]`;
+    if (value === null || typeof value !== "object") return String(value);
+    if (value instanceof Error) return plain(String(value));
+    try {
+      return plain(
+        JSON.stringify(value, (_, inner) =>
+          references.has(inner) || declared.has(inner) || typeof inner === "bigint" ? show(inner) : inner,
+        ) ?? String(value),
+      );
+    } catch {
+      return Object.prototype.toString.call(value);
+    }
+  };
+  const say = (...values) => {
+    if (said.length < 1000) said.push(values.map(show).join(" "));
+  };
+  Object.defineProperty(
+    globalThis,
+    "console",
+    hidden(Object.freeze({ log: say, info: say, warn: say, error: say, debug: say, trace: say })),
+  );
+
+  Object.defineProperty(globalThis, "\0notation", {
+    value: Object.freeze({
+      ...runtime,
+      rejected(promise, reason, handled) {
+        if (handled) rejections.delete(promise);
+        else rejections.set(promise, reason);
+      },
+      unhandled: () => [...rejections.values()],
+      plain: (value) => plain(String(value)),
+      finish(exports) {
+        const outputs = [];
+        for (const name of Object.keys(exports)) {
+          const value = exports[name];
+          if (value === undefined) continue;
+          const resource = declared.get(value);
+          if (resource !== undefined || (typeof value === "function" && !references.has(value))) {
+            problems.push({
+              code: "program::export_not_data",
+              message: `the entry exports \`${name}\`, which is ${resource ? "a resource" : "a function"} and not data`,
+              help: resource
+                ? `export one of its properties, for example \`export const url = ${name}.url\`, or drop \`export\``
+                : "drop `export`, or move it to a file of its own",
+              path: [name],
+              exported: name,
+            });
+            continue;
+          }
+          const before = problems.length;
+          outputs.push([name, snapshot(value, [name], [])]);
+          for (let at = before; at < problems.length; at += 1) {
+            problems[at].exported = name;
+            problems[at].stack = undefined;
+          }
+        }
+        return JSON.stringify({ resources, exports: outputs, problems, said });
+      },
+    }),
+  });
+})();
