@@ -1,1 +1,46 @@
-//! See docs/ARCHITECTURE.md.
+//! The data plane of a host: worker processes, their life, and the traffic to them.
+//!
+//! The host process owns every socket, all data and all choices; a worker process is
+//! disposable. One process per version, so that a broken one breaks nothing else.
+
+mod plan;
+pub mod workerd;
+
+mod config;
+mod wire;
+
+mod log;
+mod process;
+mod sockets;
+mod spawner;
+mod sweep;
+
+mod life;
+mod load;
+mod version;
+
+mod body;
+mod clock;
+mod forward;
+mod router;
+mod traffic;
+mod upstream;
+
+mod address;
+mod capability;
+mod ingress;
+mod runtime;
+
+pub use address::Address;
+pub use life::State;
+pub use load::{Bundle, BundleModule, Exports, InspectError, LoadError};
+pub use log::{LogLevel, LogLine, LogSink, LogSource, TracingLog};
+pub use plan::{
+    AssetFile, AssetsOrder, AssetsSpec, Blobs, Capability, ConsumerSpec, CronSpec, Handler,
+    ModuleSource, NotFound, QueueSpec, Secret, Uid, VersionSpec, WorkerPlan, WorkerSpec,
+};
+pub use runtime::{
+    ConvergeError, DRAIN_DEADLINE, Runtime, RuntimeConfig, StartError, Status, Unserving,
+    VersionStatus,
+};
+pub use version::StartFailure;

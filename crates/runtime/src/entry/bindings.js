@@ -1,0 +1,188 @@
+// What each kind of binding looks like to tenant code. Every operation is one
+// request to the host; the host checks everything again on its side.
+import { own, coded, toBase64, fromBase64 } from "~edge:prelude";
+
+// Streams the runtime received itself report a broken transfer by themselves.
+// Any other stream that fails midway would reach the wire as a clean end of body,
+// so it goes through a pipe whose failure aborts the whole exchange.
+const received = new own.WeakSet();
+
+export const trust = (stream) => {
+  if (stream) received.add(stream);
+};
+
+const guarded = (stream, exchange) => {
+  if (received.has(stream)) return stream;
+  const pipe = new own.IdentityTransformStream();
+  stream.pipeTo(pipe.writable).catch((reason) => exchange.abort(reason));
+  return pipe.readable;
+};
+
+const bytesOf = (value, code) => {
+  if (typeof value === "string") return own.toUtf8(value);
+  if (value instanceof own.ArrayBuffer) return new own.Uint8Array(value);
+  if (own.isView(value)) return new own.Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  throw coded(code, "a string, an ArrayBuffer or a typed array is expected here");
+};
+
+// The operation document is the JSON body; when the operation carries bytes, the
+// body is the bytes and the document travels in a header.
+async function operate(fetcher, binding, operation, document, bytes) {
+  const headers = new own.Headers();
+  const exchange = new own.AbortController();
+  let body;
+  if (bytes === undefined) {
+    headers.set("content-type", "application/json");
+    body = own.stringify(document);
+  } else {
+    headers.set("x-edge-doc", toBase64(own.toUtf8(own.stringify(document))));
+    body = bytes instanceof own.ReadableStream ? guarded(bytes, exchange) : bytes;
+  }
+  let answer;
+  try {
+    answer = await fetcher.fetch(`http://host/${own.encodeName(binding)}/${operation}`, {
+      method: "POST",
+      headers,
+      body,
+      signal: exchange.signal,
+    });
+  } catch (reason) {
+    if (exchange.signal.aborted) throw exchange.signal.reason;
+    throw coded("backend_unavailable", "the data service did not answer");
+  }
+  if (answer.status === 200) return answer;
+  let refusal = null;
+  try {
+    refusal = await answer.json();
+  } catch {
+    // An answer without a document is a broken transport.
+  }
+  throw coded(refusal?.code ?? "backend_unavailable", refusal?.message);
+}
+
+const asJson = async (...call) => (await operate(...call)).json();
+const asNothing = async (...call) => {
+  await (await operate(...call)).arrayBuffer();
+};
+const headDocument = (answer) => own.parse(own.fromUtf8(fromBase64(answer.headers.get("x-edge-doc"))));
+const nullWhenAbsent = async (work) => {
+  try {
+    return await work;
+  } catch (error) {
+    if (error?.name === "not_found") return null;
+    throw error;
+  }
+};
+
+const kv = (fetcher, name) => ({
+  get: (key) => nullWhenAbsent(operate(fetcher, name, "get", { key }).then((answer) => answer.arrayBuffer())),
+  getWithMetadata: (key) =>
+    nullWhenAbsent(
+      operate(fetcher, name, "getWithMetadata", { key }).then(async (answer) => ({
+        value: await answer.arrayBuffer(),
+        ...headDocument(answer),
+      })),
+    ),
+  put: async (key, value, options) =>
+    asNothing(fetcher, name, "put", { ...options, key }, bytesOf(value, "invalid_value")),
+  delete: (key) => asNothing(fetcher, name, "delete", { key }),
+  list: (options) => asJson(fetcher, name, "list", { ...options }),
+});
+
+const objects = (fetcher, name) => {
+  const source = (body) => (body instanceof own.ReadableStream ? body : bytesOf(body, "invalid_body"));
+  return {
+    head: (key) => nullWhenAbsent(asJson(fetcher, name, "head", { key })),
+    get: (key, options) =>
+      nullWhenAbsent(
+        operate(fetcher, name, "get", { ...options, key }).then((answer) => {
+          trust(answer.body);
+          return { ...headDocument(answer), body: answer.body };
+        }),
+      ),
+    put: async (key, body, options) => asJson(fetcher, name, "put", { ...options, key }, source(body)),
+    delete: (key) => asNothing(fetcher, name, "delete", { key }),
+    list: (options) => asJson(fetcher, name, "list", { ...options }),
+    createMultipartUpload: (key, options) => asJson(fetcher, name, "createMultipartUpload", { ...options, key }),
+    uploadPart: async (key, uploadId, partNumber, body) =>
+      asJson(fetcher, name, "uploadPart", { key, uploadId, partNumber }, source(body)),
+    completeMultipartUpload: (key, uploadId, parts) =>
+      asJson(fetcher, name, "completeMultipartUpload", { key, uploadId, parts }),
+    abortMultipartUpload: (key, uploadId) => asNothing(fetcher, name, "abortMultipartUpload", { key, uploadId }),
+  };
+};
+
+const sql = (fetcher, name) => {
+  // JSON turns NaN and the infinities into null and drops undefined, so values
+  // that would change on the way are refused before they are written.
+  const checked = (params) => {
+    for (const value of params ?? []) {
+      if (typeof value === "number" && !(own.abs(value) <= own.maxInteger)) {
+        throw coded("numeric_out_of_range", "a parameter is outside the range of exact numbers");
+      }
+      if (value !== null && typeof value !== "number" && typeof value !== "string" && typeof value !== "object") {
+        throw coded("sql_error", `a parameter of type ${typeof value} is not an SQL value`);
+      }
+    }
+    return params;
+  };
+  return {
+    execute: async (text, params) => asJson(fetcher, name, "execute", { sql: text, params: checked(params) }),
+    query: async (text, params) => asJson(fetcher, name, "query", { sql: text, params: checked(params) }),
+    transaction: async (statements) =>
+      asJson(fetcher, name, "transaction", {
+        statements: statements.map((statement) => ({ sql: statement.sql, params: checked(statement.params) })),
+      }),
+  };
+};
+
+const queue = (fetcher, name) => {
+  const encoded = (body) => ({ encoding: "base64", data: toBase64(bytesOf(body, "invalid_body")) });
+  return {
+    send: async (body, options) =>
+      (await asJson(fetcher, name, "send", { ...options, body: encoded(body) })).messageId,
+    sendBatch: async (messages) =>
+      (
+        await asJson(fetcher, name, "sendBatch", {
+          messages: [...messages].map((message) => ({ ...message, body: encoded(message.body) })),
+        })
+      ).messageIds,
+  };
+};
+
+const service = (fetcher) => ({
+  async fetch(input, init) {
+    const given = init?.body ?? input?.body;
+    const call = new own.Request(input, init);
+    if (given instanceof own.ReadableStream && received.has(given)) trust(call.body);
+    const headers = new own.Headers(call.headers);
+    // "No body" and "empty body" look alike on the wire; this header tells them apart.
+    headers.set("x-edge-body", call.body === null ? "absent" : "present");
+    const exchange = new own.AbortController();
+    const changes = { headers, signal: own.anySignal([call.signal, exchange.signal]) };
+    if (call.body !== null && given instanceof own.ReadableStream) changes.body = guarded(call.body, exchange);
+    let answer;
+    try {
+      answer = await fetcher.fetch(new own.Request(call, changes));
+    } catch (reason) {
+      if (exchange.signal.aborted) throw exchange.signal.reason;
+      if (call.signal.aborted) throw reason;
+      throw coded("backend_unavailable", "the call did not reach the other worker");
+    }
+    const refused = answer.headers.get("x-edge-error");
+    if (refused) throw coded(refused);
+    trust(answer.body);
+    if (answer.headers.get("x-edge-body") !== "absent") return answer;
+    const rest = new own.Headers(answer.headers);
+    rest.delete("x-edge-body");
+    return new own.Response(null, { status: answer.status, statusText: answer.statusText, headers: rest });
+  },
+});
+
+export const KINDS = {
+  "edge.kv": kv,
+  "edge.objects": objects,
+  "edge.sql": sql,
+  "edge.queue": queue,
+  "worker.service": service,
+};

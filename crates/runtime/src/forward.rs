@@ -1,0 +1,163 @@
+//! One HTTP exchange with a version, whoever asks: a client through the ingress, or
+//! another worker through a service binding.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Request, Response, Uri, Version as HttpVersion};
+
+use crate::body::{self, OutBody, Served};
+use crate::config::PROTO_HEADER;
+use crate::traffic::InFlight;
+use crate::upstream::UpstreamError;
+use crate::version::Version;
+
+/// Marks whether a message of a service call has a body; "none" and "empty" look alike on
+/// the wire.
+pub(crate) const BODY_MARKER: &str = "x-edge-body";
+const INTERNAL_PREFIX: &str = "x-edge-";
+/// Longest request body. Source: `worker.runtime@1.0.0`, limits.
+pub(crate) const MOST_BODY_BYTES: u64 = 104_857_600;
+/// How long a connection that broke waits to learn whether its process has ended.
+const AFTERMATH: Duration = Duration::from_millis(250);
+
+/// Who asks, which decides about the headers that carry more than HTTP can.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// A client; the host knows the scheme it used.
+    Client,
+    /// Another worker; the runtime tells the scheme, the entry modules mark bodies.
+    Worker,
+}
+
+/// Why there is no response of the worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unserved {
+    /// No process could take the request, or the process ended while it had it.
+    Unavailable,
+    /// The worker's code gave no response head. Complete 500, never a cut connection.
+    NoResponse,
+    /// The body is longer than the host takes.
+    TooLarge,
+}
+
+/// Sends the request on and gives the response head; bodies stream both ways.
+pub(crate) async fn forward(
+    version: &Version,
+    in_flight: InFlight,
+    caller: Caller,
+    parts: Parts,
+    body: Incoming,
+) -> Result<Response<OutBody>, Unserved> {
+    if body.size_hint().lower() > MOST_BODY_BYTES {
+        return Err(Unserved::TooLarge);
+    }
+    version.ready().await.map_err(|_| Unserved::Unavailable)?;
+    let request = outgoing(caller, parts, body);
+    let pid = version.phase.borrow().pid;
+    let sent = tokio::select! {
+        sent = version.http.send(request) => sent,
+        () = version.lost() => return Err(Unserved::Unavailable),
+    };
+    match sent {
+        Ok((response, connection)) => {
+            let (mut head, incoming) = response.into_parts();
+            clean(&mut head.headers, caller);
+            if incoming.size_hint().exact().is_none() {
+                head.headers.remove(header::CONTENT_LENGTH);
+            }
+            head.version = HttpVersion::HTTP_11;
+            head.extensions.clear();
+            let body = Served::new(incoming, connection, version.http.clone(), in_flight);
+            Ok(Response::from_parts(head, body))
+        }
+        Err(UpstreamError::Connect(_)) => Err(Unserved::Unavailable),
+        Err(UpstreamError::NoHead(_)) if process_ended(version, pid).await => {
+            Err(Unserved::Unavailable)
+        }
+        Err(UpstreamError::NoHead(_)) => Err(Unserved::NoResponse),
+    }
+}
+
+/// Whether the process that had the request is gone: then it is the host that failed, not
+/// the worker's code.
+async fn process_ended(version: &Version, pid: Option<u32>) -> bool {
+    let mut phase = version.phase.clone();
+    tokio::time::timeout(AFTERMATH, phase.wait_for(|phase| phase.pid != pid))
+        .await
+        .is_ok()
+}
+
+fn outgoing(caller: Caller, mut parts: Parts, body: Incoming) -> Request<OutBody> {
+    clean(&mut parts.headers, caller);
+    parts.headers.remove(header::EXPECT); // answered by the host's own server
+    if caller == Caller::Client {
+        parts
+            .headers
+            .insert(PROTO_HEADER, HeaderValue::from_static("http"));
+    }
+    if let Some(authority) = parts.uri.authority() {
+        // An absolute target outranks the Host header (RFC 9112 §3.2.2).
+        if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
+            parts.headers.insert(header::HOST, host);
+        }
+    }
+    let target = parts.uri.path_and_query().cloned();
+    parts.uri = target.map_or_else(|| Uri::from_static("/"), Uri::from);
+    if body.size_hint().exact().is_none() {
+        parts.headers.remove(header::CONTENT_LENGTH);
+    }
+    parts.version = HttpVersion::HTTP_11;
+    parts.extensions.clear();
+    Request::from_parts(parts, body::pumped(body, MOST_BODY_BYTES))
+}
+
+/// Removes what concerns one connection only, and every header of the host's own; between
+/// workers the body marker and the scheme stay.
+fn clean(headers: &mut HeaderMap, caller: Caller) {
+    const HOP_BY_HOP: [HeaderName; 7] = [
+        header::CONNECTION,
+        header::TRANSFER_ENCODING,
+        header::TE,
+        header::TRAILER,
+        header::UPGRADE,
+        header::PROXY_AUTHENTICATE,
+        HeaderName::from_static("keep-alive"),
+    ];
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .filter(|name| *name != header::HOST && *name != header::CONTENT_LENGTH)
+        .collect();
+    let own: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| name.as_str().starts_with(INTERNAL_PREFIX))
+        .filter(|name| {
+            caller == Caller::Client || !matches!(name.as_str(), BODY_MARKER | PROTO_HEADER)
+        })
+        .cloned()
+        .collect();
+    for name in HOP_BY_HOP.iter().chain(&named).chain(&own) {
+        headers.remove(name);
+    }
+}
+
+/// An answer of the host itself.
+pub(crate) fn said(status: u16, text: &str) -> Response<OutBody> {
+    Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, "text/plain; charset=utf-8")
+        .header(header::CACHE_CONTROL, "no-store")
+        .body(
+            body::whole(format!("{text}\n"))
+                .map_err(|never| never)
+                .boxed_unsync(),
+        )
+        .expect("a status and two constant headers")
+}

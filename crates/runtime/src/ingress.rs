@@ -1,0 +1,196 @@
+//! Where requests from outside arrive: host name to worker, then to a version.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::address::Addresses;
+use crate::body::OutBody;
+use crate::forward::{Caller, Unserved, forward, said};
+use crate::plan::{Handler, Uid};
+use crate::router::{Router, canonical};
+
+/// Longest wait for the head of a request, also of the next one on a kept connection.
+const HEAD_TIME: Duration = Duration::from_secs(90);
+const MOST_HEADERS: usize = 256;
+const MOST_HEAD_BYTES: usize = 2 << 20;
+/// Answers where an endpoint can be reached with any HTTP client.
+const ADDRESSES: &str = "/.well-known/notation/addresses/";
+
+/// What decides which worker a listener's requests are for.
+#[derive(Clone, Debug)]
+pub(crate) enum Front {
+    /// The `Host` header.
+    AnyHost,
+    /// The listener itself: it belongs to the endpoint of this host name.
+    Endpoint(String),
+}
+
+/// What every listener shares.
+pub(crate) struct Ingress {
+    pub(crate) router: Arc<Router>,
+    pub(crate) addresses: Arc<Addresses>,
+}
+
+/// Accepts until `stop`; open connections then finish the request they are serving.
+pub(crate) async fn serve(
+    ingress: Arc<Ingress>,
+    listener: TcpListener,
+    front: Front,
+    stop: CancellationToken,
+) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.cancelled() => return,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let _ = stream.set_nodelay(true);
+                let (ingress, front) = (ingress.clone(), front.clone());
+                let service = move |request| {
+                    let (ingress, front) = (ingress.clone(), front.clone());
+                    async move { answer(&ingress, &front, request).await }
+                };
+                tokio::spawn(connection(stream, service, stop.clone()));
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: let some close.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// Serves one connection until its end, or until `stop` and the end of its current request.
+pub(crate) async fn connection<S, F>(
+    stream: S,
+    service: impl Fn(Request<Incoming>) -> F,
+    stop: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Unpin,
+    F: Future<Output = Response<OutBody>>,
+{
+    let service = service_fn(move |request| {
+        let answer = service(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let connection = http1::Builder::new()
+        .half_close(true)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_headers(MOST_HEADERS)
+        .max_buf_size(MOST_HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+async fn answer(ingress: &Ingress, front: &Front, request: Request<Incoming>) -> Response<OutBody> {
+    let (parts, body) = request.into_parts();
+    let hostname = match front {
+        Front::Endpoint(hostname) => Some(hostname.clone()),
+        Front::AnyHost => asked(&parts),
+    };
+    let Some(hostname) = hostname else {
+        return said(400, "a request needs a Host header");
+    };
+    let Some(worker) = ingress.router.endpoint(&hostname) else {
+        return unrouted(ingress, &hostname, &parts);
+    };
+    if !known(&parts.method) {
+        return said(501, "workers do not take requests with this method");
+    }
+    let Some((version, in_flight)) = ingress.router.enter(&worker) else {
+        return unavailable(&worker);
+    };
+    if !version.handles(Handler::Fetch) {
+        return said(404, "this worker does not answer requests");
+    }
+    match forward(&version, in_flight, Caller::Client, parts, body).await {
+        Ok(response) => response,
+        Err(Unserved::Unavailable) => unavailable(&worker),
+        Err(Unserved::NoResponse) => said(500, "Internal Server Error"),
+        Err(Unserved::TooLarge) => said(413, "the request body is too large"),
+    }
+}
+
+fn asked(parts: &hyper::http::request::Parts) -> Option<String> {
+    let named = parts
+        .headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    parts
+        .uri
+        .authority()
+        .map(|authority| authority.as_str())
+        .or(named)
+        .map(canonical)
+}
+
+fn known(method: &Method) -> bool {
+    const METHODS: [Method; 7] = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    METHODS.contains(method)
+}
+
+/// No endpoint has this host name: an address may be asked for, nothing else.
+fn unrouted(
+    ingress: &Ingress,
+    hostname: &str,
+    parts: &hyper::http::request::Parts,
+) -> Response<OutBody> {
+    let wanted = parts
+        .uri
+        .path()
+        .strip_prefix(ADDRESSES)
+        .filter(|_| parts.method == Method::GET);
+    match wanted.map(canonical) {
+        None => said(404, &format!("no worker answers at {hostname}")),
+        Some(wanted) => match ingress.addresses.url(&wanted) {
+            None => said(404, &format!("no endpoint has the host name {wanted}")),
+            Some(url) => {
+                let mut response = said(200, &serde_json::json!({ "url": url }).to_string());
+                let json = header::HeaderValue::from_static("application/json");
+                response.headers_mut().insert(header::CONTENT_TYPE, json);
+                response
+            }
+        },
+    }
+}
+
+fn unavailable(worker: &Uid) -> Response<OutBody> {
+    tracing::debug!(%worker, "no version could take a request");
+    let mut response = said(503, "the worker is not available at the moment");
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+    response
+}

@@ -1,0 +1,519 @@
+//! The running data plane of a host.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::address::{Address, Addresses};
+use crate::capability;
+use crate::ingress::{Front, Ingress, serve};
+use crate::life::State;
+use crate::load::{Bundle, Exports, InspectError, inspect};
+use crate::log::LogSink;
+use crate::plan::{Blobs, Uid, WorkerPlan};
+use crate::router::{RouteTable, Router, Selection};
+use crate::sockets::SocketDirectory;
+use crate::spawner::Spawner;
+use crate::sweep;
+use crate::version::{StartFailure, Version, Workshop, chain};
+
+/// What a runtime is started with.
+pub struct RuntimeConfig {
+    /// Directory for sockets and process marks; emptied at start. Keep its path short.
+    pub run_dir: PathBuf,
+    /// Directory for everything that survives a restart.
+    pub data_dir: PathBuf,
+    /// The `workerd` binary, see [`crate::workerd::ensure`].
+    pub workerd: PathBuf,
+    /// Loopback address of the ingress that routes by host name; port 0 picks one.
+    pub listen: SocketAddr,
+    /// Longest wait for invocations and tasks of a version that is stopped.
+    pub drain_deadline: Duration,
+    /// Where module bytes come from.
+    pub blobs: Arc<dyn Blobs>,
+    /// Where the lines of worker processes go.
+    pub log: Arc<dyn LogSink>,
+}
+
+/// Longest drain when nothing else is said (edge runtime contract, reading 16).
+pub const DRAIN_DEADLINE: Duration = Duration::from_secs(30);
+/// Bundles that are checked at the same time.
+const MOST_INSPECTIONS: usize = 4;
+
+/// Why a runtime does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Only loopback addresses are served: there is no TLS here.
+    #[error("{0} is not a loopback address")]
+    NotLoopback(SocketAddr),
+    /// The ingress address cannot be listened on.
+    #[error("{address} cannot be listened on")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A directory cannot be used.
+    #[error("{} cannot be used", .path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The thread that starts processes could not be made.
+    #[error("worker processes cannot be started")]
+    Spawner(#[source] io::Error),
+}
+
+/// Versions that do not serve although the plan gives them traffic. Workers with such a
+/// version keep answering with what answered before; the runtime goes on trying.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct ConvergeError(pub Vec<Unserving>);
+
+/// One thing of a plan that does not serve.
+#[derive(Clone, Debug)]
+pub enum Unserving {
+    /// A version does not come up.
+    Version {
+        /// The version.
+        version: Uid,
+        /// Name of its worker.
+        worker: String,
+        /// Why.
+        failure: Arc<StartFailure>,
+    },
+    /// The plan weights a version it does not describe.
+    Unknown {
+        /// The version.
+        version: Uid,
+    },
+    /// An endpoint has no address of its own.
+    Address {
+        /// What the system said.
+        detail: String,
+    },
+    /// The host cannot make sockets for a version.
+    Sockets {
+        /// The version.
+        version: Uid,
+        /// What the system said.
+        detail: String,
+    },
+}
+
+impl std::fmt::Display for Unserving {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unserving::Version {
+                version,
+                worker,
+                failure,
+            } => {
+                write!(
+                    f,
+                    "version {version} of {worker} does not start: {}",
+                    chain(&**failure)
+                )
+            }
+            Unserving::Unknown { version } => {
+                write!(f, "version {version} is weighted but not described")
+            }
+            Unserving::Address { detail } => write!(f, "an endpoint has no address: {detail}"),
+            Unserving::Sockets { version, detail } => {
+                write!(f, "version {version} has no sockets: {detail}")
+            }
+        }
+    }
+}
+
+/// A picture of what runs.
+#[derive(Clone, Debug, Default)]
+pub struct Status {
+    /// Where the ingress listens.
+    pub listen: Option<SocketAddr>,
+    /// Versions that run or should run, including those that are draining.
+    pub versions: Vec<VersionStatus>,
+    /// Host name to address.
+    pub addresses: BTreeMap<String, Address>,
+}
+
+/// One version of a [`Status`].
+#[derive(Clone, Debug)]
+pub struct VersionStatus {
+    /// The version.
+    pub version: Uid,
+    /// Its worker.
+    pub worker: Uid,
+    /// Name of the worker.
+    pub worker_name: String,
+    /// Where it is in its life.
+    pub state: State,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// Invocations that have not ended.
+    pub in_flight: usize,
+    /// Why its last start failed.
+    pub failure: Option<String>,
+}
+
+/// A running data plane. Ends with everything it started when it is dropped, at once; use
+/// [`Runtime::shutdown`] to let requests finish.
+pub struct Runtime {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shop: Arc<Workshop>,
+    router: Arc<Router>,
+    ingress: Arc<Ingress>,
+    listen: SocketAddr,
+    stop: CancellationToken,
+    inspections: tokio::sync::Semaphore,
+    /// One change at a time.
+    changing: tokio::sync::Mutex<WorkerPlan>,
+    versions: Mutex<Versions>,
+    _sockets: SocketDirectory,
+}
+
+#[derive(Default)]
+struct Versions {
+    /// By uid, as the latest plan describes them.
+    wanted: BTreeMap<Uid, Arc<Version>>,
+    /// Routed away and not gone yet, or replaced but still answering.
+    others: Vec<Arc<Version>>,
+}
+
+impl Runtime {
+    /// Opens the ingress. No worker runs until [`Runtime::converge`].
+    ///
+    /// Errors: [`StartError`].
+    pub async fn start(config: RuntimeConfig) -> Result<Runtime, StartError> {
+        let RuntimeConfig {
+            run_dir,
+            data_dir,
+            workerd,
+            listen,
+            drain_deadline,
+            blobs,
+            log,
+        } = config;
+        if !listen.ip().is_loopback() {
+            return Err(StartError::NotLoopback(listen));
+        }
+        let unusable = |path: &PathBuf| {
+            let path = path.clone();
+            move |source| StartError::Directory { path, source }
+        };
+        std::fs::create_dir_all(&data_dir).map_err(unusable(&data_dir))?;
+        let addresses = Arc::new(Addresses::load(&data_dir).map_err(unusable(&data_dir))?);
+        sweep::sweep(&run_dir, &workerd);
+        let sockets = SocketDirectory::prepare(&run_dir).map_err(unusable(&run_dir))?;
+        let refused = |source| StartError::Listen {
+            address: listen,
+            source,
+        };
+        let listener = TcpListener::bind(listen).await.map_err(refused)?;
+        let listen = listener.local_addr().map_err(refused)?;
+        let shop = Workshop {
+            spawner: Spawner::start(sweep::Marks::in_directory(sockets.path()))
+                .map_err(StartError::Spawner)?,
+            workerd,
+            directory: sockets.path().to_owned(),
+            blobs,
+            log,
+            drain_deadline,
+        };
+        let router = Arc::new(Router::default());
+        let ingress = Arc::new(Ingress {
+            router: router.clone(),
+            addresses,
+        });
+        let stop = CancellationToken::new();
+        tokio::spawn(serve(
+            ingress.clone(),
+            listener,
+            Front::AnyHost,
+            stop.clone(),
+        ));
+        let inner = Inner {
+            shop: Arc::new(shop),
+            router,
+            ingress,
+            listen,
+            stop,
+            inspections: tokio::sync::Semaphore::new(MOST_INSPECTIONS),
+            changing: tokio::sync::Mutex::new(WorkerPlan::default()),
+            versions: Mutex::new(Versions::default()),
+            _sockets: sockets,
+        };
+        Ok(Runtime {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Brings what runs in line with `plan`: starts the versions that will take traffic,
+    /// waits until they serve, switches routes in one go, then lets go of the rest, which
+    /// finishes its requests by itself. The same plan again changes nothing.
+    ///
+    /// Errors: [`ConvergeError`] with everything that does not serve; all else is done.
+    pub async fn converge(&self, plan: WorkerPlan) -> Result<(), ConvergeError> {
+        let mut current = self.inner.changing.lock().await;
+        *current = plan;
+        let mut unserving = Vec::new();
+        let started = self.inner.launch(&current, &mut unserving);
+        join_all(started.iter().map(|version| version.ready())).await;
+        self.inner.route(&current);
+        let hostnames = current.endpoints.keys().cloned().collect();
+        if let Err(error) = self
+            .inner
+            .ingress
+            .addresses
+            .set(&self.inner.ingress, hostnames)
+            .await
+        {
+            unserving.push(Unserving::Address {
+                detail: error.to_string(),
+            });
+        }
+        for version in started {
+            let phase = version.phase.borrow().clone();
+            if matches!(phase.state, State::Warm { .. }) {
+                continue;
+            }
+            let unknown = || {
+                Arc::new(StartFailure::Process {
+                    detail: "its process ended".into(),
+                })
+            };
+            unserving.push(Unserving::Version {
+                version: version.uid.clone(),
+                worker: version.worker_name.clone(),
+                failure: phase.failure.unwrap_or_else(unknown),
+            });
+            tokio::spawn(route_when_serving(Arc::downgrade(&self.inner), version));
+        }
+        if unserving.is_empty() {
+            Ok(())
+        } else {
+            Err(ConvergeError(unserving))
+        }
+    }
+
+    /// What the main module of `bundle` exports, found by loading it in a throw-away process.
+    ///
+    /// Errors: [`InspectError`].
+    pub async fn inspect(&self, bundle: &Bundle) -> Result<Exports, InspectError> {
+        let inner = &self.inner;
+        let _permit = inner
+            .inspections
+            .acquire()
+            .await
+            .expect("the semaphore is never closed");
+        inspect(
+            &inner.shop.spawner,
+            &inner.shop.workerd,
+            &inner.shop.directory,
+            bundle,
+        )
+        .await
+    }
+
+    /// Address of the ingress that routes by host name.
+    pub fn listen(&self) -> SocketAddr {
+        self.inner.listen
+    }
+
+    /// Loopback address of the endpoint with this host name, when it is in the plan.
+    pub fn address(&self, hostname: &str) -> Option<String> {
+        self.inner.ingress.addresses.url(hostname)
+    }
+
+    /// What runs now.
+    pub fn status(&self) -> Status {
+        let versions = self
+            .inner
+            .versions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let all = versions.wanted.values().chain(&versions.others);
+        Status {
+            listen: Some(self.inner.listen),
+            versions: all
+                .map(|version| status(version))
+                .filter(|status| status.state != State::Stopped)
+                .collect(),
+            addresses: self.inner.ingress.addresses.all(),
+        }
+    }
+
+    /// Stops accepting, lets invocations and tasks finish within the drain deadline, and
+    /// ends every process.
+    pub async fn shutdown(self) {
+        let _change = self.inner.changing.lock().await;
+        self.inner.stop.cancel();
+        self.inner.ingress.addresses.close();
+        self.inner.router.replace(RouteTable::default());
+        let all: Vec<_> = {
+            let mut versions = self
+                .inner
+                .versions
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let Versions { wanted, others } = std::mem::take(&mut *versions);
+            wanted.into_values().chain(others).collect()
+        };
+        for version in &all {
+            version.leave();
+        }
+        join_all(all.iter().map(|version| version.ended())).await;
+    }
+}
+
+impl Inner {
+    /// Versions of the plan that take traffic, started where they are new or described
+    /// differently than before.
+    fn launch(&self, plan: &WorkerPlan, unserving: &mut Vec<Unserving>) -> Vec<Arc<Version>> {
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = std::mem::take(&mut versions.wanted);
+        for uid in plan.serving() {
+            let Some(spec) = plan.versions.get(uid) else {
+                unserving.push(Unserving::Unknown {
+                    version: uid.clone(),
+                });
+                continue;
+            };
+            let kept = before.remove(uid).and_then(|version| {
+                let same = *version.spec == *spec;
+                if !same {
+                    versions.others.push(version.clone());
+                }
+                same.then_some(version)
+            });
+            let version = match kept {
+                Some(version) => version,
+                None => {
+                    let name = plan
+                        .workers
+                        .get(&spec.worker)
+                        .map_or(spec.worker.as_str(), |worker| &worker.name);
+                    match Version::open(
+                        &self.shop,
+                        uid.clone(),
+                        name.to_owned(),
+                        Arc::new(spec.clone()),
+                    ) {
+                        Ok((version, listener)) => {
+                            tokio::spawn(capability::serve(
+                                self.router.clone(),
+                                version.clone(),
+                                listener,
+                            ));
+                            version.demand();
+                            version
+                        }
+                        Err(error) => {
+                            unserving.push(Unserving::Sockets {
+                                version: uid.clone(),
+                                detail: error.to_string(),
+                            });
+                            continue;
+                        }
+                    }
+                }
+            };
+            versions.wanted.insert(uid.clone(), version);
+        }
+        versions.others.extend(before.into_values());
+        versions.wanted.values().cloned().collect()
+    }
+
+    /// Switches to the plan's routes, then lets go of every version no route leads to.
+    fn route(&self, plan: &WorkerPlan) {
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = routes(plan, &versions.wanted, &self.router.table());
+        let routed: BTreeSet<*const Version> = table
+            .workers
+            .values()
+            .flat_map(Selection::versions)
+            .map(Arc::as_ptr)
+            .collect();
+        self.router.replace(table);
+        versions
+            .others
+            .retain(|version| version.phase.borrow().state != State::Stopped);
+        for version in &versions.others {
+            if !routed.contains(&Arc::as_ptr(version)) {
+                version.leave();
+            }
+        }
+    }
+}
+
+/// The table for a plan. A worker with a version that does not serve yet keeps what it had,
+/// so that a broken version never takes the place of one that works.
+fn routes(
+    plan: &WorkerPlan,
+    versions: &BTreeMap<Uid, Arc<Version>>,
+    before: &RouteTable,
+) -> RouteTable {
+    let mut table = RouteTable {
+        endpoints: plan.endpoints.clone(),
+        workers: BTreeMap::new(),
+    };
+    for (uid, worker) in &plan.workers {
+        let weights: Vec<_> = worker
+            .weights
+            .iter()
+            .filter_map(|(version, weight)| Some((*weight, versions.get(version)?.clone())))
+            .collect();
+        let serves =
+            |version: &Arc<Version>| matches!(version.phase.borrow().state, State::Warm { .. });
+        let next = Selection::new(weights);
+        let ready = next.versions().all(serves);
+        let selection = match before.workers.get(uid) {
+            Some(previous) if !ready && previous.versions().next().is_some() => previous.clone(),
+            Some(_) | None => next,
+        };
+        table.workers.insert(uid.clone(), selection);
+    }
+    table
+}
+
+/// Brings a version into its routes later than planned.
+async fn route_when_serving(inner: std::sync::Weak<Inner>, version: Arc<Version>) {
+    let mut phase = version.phase.clone();
+    let done = phase
+        .wait_for(|phase| matches!(phase.state, State::Warm { .. } | State::Stopped))
+        .await;
+    let serves = done.is_ok_and(|phase| phase.state != State::Stopped);
+    if let Some(inner) = inner.upgrade().filter(|_| serves) {
+        let plan = inner.changing.lock().await;
+        inner.route(&plan);
+    }
+}
+
+fn status(version: &Version) -> VersionStatus {
+    let phase = version.phase.borrow().clone();
+    VersionStatus {
+        version: version.uid.clone(),
+        worker: version.spec.worker.clone(),
+        worker_name: version.worker_name.clone(),
+        state: phase.state,
+        pid: phase.pid,
+        in_flight: version.traffic.count(),
+        failure: phase.failure.map(|failure| chain(&*failure)),
+    }
+}
