@@ -59,15 +59,7 @@ fn firm_edges<'a>(
 
 /// A shortest loop of one part, in node numbers of the whole graph.
 fn loop_in(graph: &Graph, part: &[usize]) -> Vec<usize> {
-    let local: Graph = part
-        .iter()
-        .map(|node| {
-            graph[*node]
-                .iter()
-                .filter_map(|to| part.binary_search(to).ok())
-                .collect()
-        })
-        .collect();
+    let local = loops::within(graph, part);
     loops::shortest_loop(&local)
         .expect("a strongly connected part with an edge inside has a loop")
         .into_iter()

@@ -2,15 +2,31 @@
 //!
 //! No async, no clock, no IO, no randomness.
 
-mod judge;
-mod loops;
+// The road of one plan, in order.
+mod planning;
 
+mod forecast;
+mod judge;
+mod last;
+mod let_go;
+mod notes;
+mod open;
+mod order;
+mod outlook;
+mod past;
+mod play;
+mod program;
+mod target;
+
+// What running asks as well.
 mod decide;
 mod params;
+mod settle;
 
+// Words.
+mod loops;
 mod plan;
 mod problem;
-mod settle;
 mod summary;
 
 pub use decide::{Act, decide, differing};
@@ -20,6 +36,7 @@ pub use plan::{
     Change, Cycle, CycleKey, Forecast, Goal, Intended, Note, Observation, Observed, Plan,
     PlanInput, PlanOptions, Prior, Role, Step, StepKey, Subject, Transition, Why,
 };
+pub use planning::plan;
 pub use problem::{LoopMember, PlanError, PlanProblem, UnbreakableLoop};
 pub use settle::{Culprit, Reader, SettleHistory, SettleWrite, Unsettled, culprits};
 pub use summary::Summary;

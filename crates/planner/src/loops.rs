@@ -31,17 +31,38 @@ pub(crate) fn parts(graph: &Graph) -> Vec<Vec<usize>> {
     parts
 }
 
-/// Parts that have a loop, ordered by their first node.
+/// Parts that have a loop, ordered by their first node. Costs little where there is none.
 pub(crate) fn looping_parts(graph: &Graph) -> Vec<Vec<usize>> {
-    let mut found: Vec<Vec<usize>> = parts(graph)
+    let mut alive = vec![true; graph.len()];
+    Degrees::new(graph, &alive).peel_all(graph, &mut alive);
+    let left: Vec<usize> = (0..graph.len()).filter(|node| alive[*node]).collect();
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let local = within(graph, &left);
+    let mut found: Vec<Vec<usize>> = parts(&local)
         .into_iter()
         .filter(|part| match part.as_slice() {
-            [alone] => graph[*alone].contains(alone),
+            [alone] => local[*alone].contains(alone),
             _ => true,
         })
+        .map(|part| part.into_iter().map(|node| left[node]).collect())
         .collect();
     found.sort_unstable_by_key(|part| part[0]);
     found
+}
+
+/// The graph among some nodes (sorted), which become 0, 1, ...
+pub(crate) fn within(graph: &Graph, nodes: &[usize]) -> Graph {
+    nodes
+        .iter()
+        .map(|node| {
+            graph[*node]
+                .iter()
+                .filter_map(|to| nodes.binary_search(to).ok())
+                .collect()
+        })
+        .collect()
 }
 
 /// A shortest loop, starting at its first node; `None` when there is none. Among shortest ones

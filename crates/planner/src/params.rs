@@ -31,7 +31,12 @@ pub fn params_of(
     shape: Shape,
     scope: &dyn Scope,
 ) -> Result<Params, ParamsError> {
-    assemble(ty, &intended.config, &intended.contributions, shape, scope)
+    let parts = Parts {
+        config: &intended.config,
+        key: None,
+        contributions: &intended.contributions,
+    };
+    assemble(ty, &parts, shape, scope)
 }
 
 /// The resolved contributions of an incarnation, in call order, for its record; sensitive
@@ -51,21 +56,31 @@ pub fn contributions_of(
         .collect()
 }
 
+/// What parameters are made of.
+pub(crate) struct Parts<'a> {
+    pub config: &'a BTreeMap<String, Expr>,
+    /// A key that stands in place of what the config says, or does not say.
+    pub key: Option<(&'a str, &'a Value)>,
+    pub contributions: &'a [Contribution],
+}
+
 pub(crate) fn assemble(
     ty: &ResourceType,
-    config: &BTreeMap<String, Expr>,
-    contributions: &[Contribution],
+    parts: &Parts<'_>,
     shape: Shape,
     scope: &dyn Scope,
 ) -> Result<Params, ParamsError> {
     let mut given: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
-    for (field, expr) in config {
-        given.entry(field).or_default().push(expr.resolve(scope));
+    for (field, expr) in parts.config {
+        given.insert(field, vec![expr.resolve(scope)]);
+    }
+    if let Some((field, value)) = parts.key {
+        given.insert(field, vec![value.clone()]);
     }
     match shape {
         Shape::Placeholder => {}
         Shape::Complete => {
-            for contribution in contributions {
+            for contribution in parts.contributions {
                 let values = given.entry(&contribution.field).or_default();
                 values.push(contribution.value.resolve(scope));
             }

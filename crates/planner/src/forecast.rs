@@ -1,0 +1,282 @@
+//! What each step is expected to do (`engine.md` §3 *Forecast*, §10 step 7): the same decision
+//! as when running, with unknown tokens for what is not known.
+
+use std::collections::BTreeMap;
+
+use notation_model::{Params, Record, RecordedEdge, ResourceType, Shape, Standing, Value};
+
+use crate::{
+    Act, Change, Forecast, Goal, Intended, Transition,
+    decide::{decide, differing},
+    outlook::{Differs, Moment, Survey},
+    play::Life,
+    program::contributed_fields,
+};
+
+/// Expected steps of one incarnation, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Expected {
+    pub placeholder: Option<Forecast>,
+    pub last: Option<Forecast>,
+    /// The record without any call, when it differs from what is recorded.
+    pub restated: Option<Record>,
+}
+
+impl Expected {
+    pub fn writes(&self) -> bool {
+        [&self.placeholder, &self.last]
+            .into_iter()
+            .flatten()
+            .any(|forecast| forecast.transition != Transition::None)
+    }
+}
+
+const NOTHING: Forecast = Forecast {
+    transition: Transition::None,
+    changes: Vec::new(),
+    leaves_out: Vec::new(),
+};
+
+pub(crate) fn leaving(survey: &Survey<'_, '_>, life: &Life, waypoint: bool) -> Expected {
+    let Some(past) = life.past.map(|past| &survey.history.past[past]) else {
+        return Expected::default();
+    };
+    Expected {
+        placeholder: past
+            .ty
+            .filter(|_| waypoint)
+            .map(|ty| revert(ty, &past.record)),
+        last: Some(Forecast {
+            transition: Transition::Delete,
+            ..NOTHING
+        }),
+        restated: (*past.record != *past.original).then(|| past.record.clone().into_owned()),
+    }
+}
+
+fn revert(ty: &ResourceType, record: &Record) -> Forecast {
+    match decide(Some(record), Goal::Placeholder, ty, &record.config) {
+        Act::Update { params, changed } => Forecast {
+            transition: Transition::Revert,
+            leaves_out: changed.clone(),
+            changes: changes(changed, &record.applied, &params),
+        },
+        Act::Nothing | Act::Create(_) | Act::Delete => NOTHING,
+    }
+}
+
+fn changes(fields: Vec<String>, before: &Params, after: &Params) -> Vec<Change> {
+    fields
+        .into_iter()
+        .map(|path| Change {
+            before: before.get(&path).cloned(),
+            after: after.get(&path).cloned(),
+            path,
+        })
+        .collect()
+}
+
+fn creation(shown: &Params, ty: &ResourceType) -> Vec<Change> {
+    changes(differing(ty, &Params::new(), shown), &Params::new(), shown)
+}
+
+pub(crate) fn staying(
+    survey: &Survey<'_, '_>,
+    number: usize,
+    life: &Life,
+    waypoint: bool,
+    edges: &dyn Fn() -> Vec<RecordedEdge>,
+) -> Expected {
+    let wanted = &survey.program.wanted[number];
+    let ty = wanted.ty;
+    let params = |shape, moment| survey.params(number, shape, moment).unwrap_or_default();
+    let Some(past) = life.past.map(|past| &survey.history.past[past]) else {
+        let complete = params(Shape::Complete, Moment::Step);
+        let shown = params(Shape::Complete, Moment::Shown);
+        if !waypoint {
+            return Expected {
+                last: Some(Forecast {
+                    transition: Transition::Create,
+                    changes: creation(&shown, ty),
+                    leaves_out: Vec::new(),
+                }),
+                ..Expected::default()
+            };
+        }
+        let bare = params(Shape::Placeholder, Moment::Step);
+        let bare_shown = params(Shape::Placeholder, Moment::Shown);
+        let changed = differing(ty, &bare, &complete);
+        let leaves_out = contributed_fields(wanted.desired)
+            .into_iter()
+            .filter(|field| changed.contains(field))
+            .collect();
+        return Expected {
+            placeholder: Some(Forecast {
+                transition: Transition::Create,
+                changes: creation(&bare_shown, ty),
+                leaves_out,
+            }),
+            last: Some(if changed.is_empty() {
+                NOTHING
+            } else {
+                Forecast {
+                    transition: Transition::Update,
+                    changes: changes(changed, &bare_shown, &shown),
+                    leaves_out: Vec::new(),
+                }
+            }),
+            restated: None,
+        };
+    };
+    let record: &Record = &past.record;
+    let placeholder = waypoint.then(|| revert(ty, record));
+    let reverted = placeholder
+        .as_ref()
+        .is_some_and(|forecast| forecast.transition != Transition::None);
+    let outlook = &survey.outlooks[number];
+    let applied = if reverted {
+        &record.config
+    } else {
+        &record.applied
+    };
+    if outlook.change == Differs::No && !reverted {
+        let now = restated(survey, number, record, edges);
+        return Expected {
+            placeholder,
+            last: Some(NOTHING),
+            restated: (now != *past.original).then_some(now),
+        };
+    }
+    let complete = params(Shape::Complete, Moment::Step);
+    let changed = differing(ty, applied, &complete);
+    let sure = (record.in_doubt && !reverted)
+        || changed.iter().any(|field| {
+            !crate::decide::may_be_same_field(ty, field, applied.get(field), complete.get(field))
+        });
+    let last = if changed.is_empty() && (reverted || !record.in_doubt) {
+        NOTHING
+    } else {
+        let shown = params(Shape::Complete, Moment::Shown);
+        Forecast {
+            transition: if sure {
+                Transition::Update
+            } else {
+                Transition::Unknown
+            },
+            changes: changes(changed, applied, &shown),
+            leaves_out: Vec::new(),
+        }
+    };
+    Expected {
+        placeholder,
+        last: Some(last),
+        restated: (*past.record != *past.original).then(|| past.record.clone().into_owned()),
+    }
+}
+
+/// The record of a resource whose parameters are as they should be: edges, marks and what its
+/// placeholder is are refreshed all the same (`engine.md` §1, *Edges*).
+fn restated(
+    survey: &Survey<'_, '_>,
+    number: usize,
+    record: &Record,
+    edges: &dyn Fn() -> Vec<RecordedEdge>,
+) -> Record {
+    let wanted = &survey.program.wanted[number];
+    let mut now = record.clone();
+    now.shape = Shape::Complete;
+    now.standing = Standing::Current;
+    now.marks = wanted.desired.marks;
+    now.can_be_bare = wanted.can_be_bare;
+    now.edges = edges();
+    now.config = survey
+        .params(number, Shape::Placeholder, Moment::Step)
+        .unwrap_or_default();
+    now.contributions = wanted
+        .desired
+        .contributions
+        .iter()
+        .map(|contribution| {
+            let value = survey.resolve(number, &contribution.value, Moment::Step);
+            let value = crate::params::hide(wanted.ty, &contribution.field, value);
+            (contribution.field.clone(), value)
+        })
+        .collect();
+    now
+}
+
+/// What a staying incarnation shall be, for the executor.
+pub(crate) fn intended(
+    survey: &Survey<'_, '_>,
+    number: usize,
+    cycle: Option<crate::CycleKey>,
+    edges: Vec<RecordedEdge>,
+) -> Intended {
+    let wanted = &survey.program.wanted[number];
+    let outlook = &survey.outlooks[number];
+    let mut config = wanted.desired.config.clone();
+    if let (true, Some(value), Some((field, _))) =
+        (outlook.key_given, &outlook.key, wanted.ty.key_field())
+    {
+        config.insert(field.to_owned(), notation_model::Expr::Known(value.clone()));
+    }
+    let mut contributions = wanted.desired.contributions.clone();
+    if let Some(name @ (Value::Text(_) | Value::Secret(_))) = &outlook.key {
+        config.values_mut().for_each(|expr| name_in(expr, name));
+        contributions
+            .iter_mut()
+            .for_each(|contribution| name_in(&mut contribution.value, name));
+    }
+    let refers: BTreeMap<_, _> = wanted
+        .edges
+        .iter()
+        .map(|(to, edge)| (edge.to.clone(), survey.incarnation(*to)))
+        .collect();
+    Intended {
+        ty: wanted.desired.ty.clone(),
+        config,
+        contributions,
+        edges,
+        marks: wanted.desired.marks,
+        can_be_bare: wanted.can_be_bare,
+        position: number,
+        cycle,
+        supersedes: outlook
+            .replaces
+            .map(|past| survey.history.past[past].incarnation.clone()),
+        may_replace: outlook.may_replace.clone(),
+        refers,
+    }
+}
+
+/// Puts the generated name where the program refers to it.
+fn name_in(expr: &mut notation_model::Expr, name: &Value) {
+    use notation_model::Expr;
+    match expr {
+        Expr::Name => *expr = Expr::Known(name.clone()),
+        Expr::Join(items) | Expr::List(items) => {
+            items.iter_mut().for_each(|item| name_in(item, name));
+        }
+        Expr::Map(members) => members
+            .values_mut()
+            .for_each(|member| name_in(member, name)),
+        Expr::Known(_) | Expr::Output(_) | Expr::Secret(_) => {}
+    }
+}
+
+/// References of a desired resource as they are recorded, each once.
+pub(crate) fn recorded_edges(survey: &Survey<'_, '_>, number: usize) -> Vec<RecordedEdge> {
+    let wanted = &survey.program.wanted[number];
+    let mut edges: Vec<RecordedEdge> = Vec::with_capacity(wanted.edges.len());
+    for (to, edge) in &wanted.edges {
+        let edge = RecordedEdge {
+            to: survey.incarnation(*to),
+            via: edge.via.clone(),
+            holds: edge.holds(wanted.ty),
+        };
+        if wanted.edges.len() > 64 || !edges.contains(&edge) {
+            edges.push(edge);
+        }
+    }
+    edges
+}

@@ -1,0 +1,584 @@
+//! Which incarnation each desired resource gets, and what is known of its values
+//! (`engine.md` §3 *Forecast*, §6, §10 steps 2 and 7).
+//!
+//! Resources are visited in the order of references, so that a new name is known before those
+//! that read it; a cycle is visited again while a member turns out to be replaced.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use notation_model::{
+    Expr, Incarnation, OutputRef, Owner, Params, Role, Scope, SecretName, Segment, Shape, Standing,
+    Unknown, Value,
+};
+
+use crate::{
+    PlanInput, PlanProblem,
+    decide::{differing, may_be_same_field},
+    params::{Parts, assemble},
+    past::History,
+    program::Program,
+};
+
+/// What becomes of one desired resource.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outlook {
+    /// The record it goes on with; `None` for a new incarnation.
+    pub kept: Option<usize>,
+    /// The live record that a new incarnation takes over from.
+    pub replaces: Option<usize>,
+    /// The record found gone that is made again under the same generation.
+    pub made_again: Option<usize>,
+    pub generation: u32,
+    /// The key as it will be: exact, unknown, or `None` when the provider makes it.
+    pub key: Option<Value>,
+    /// The key comes from here, not from the config.
+    pub key_given: bool,
+    pub name_cut: bool,
+    /// Why it is replaced.
+    pub because: Vec<String>,
+    /// Fields that may turn out to replace it.
+    pub may_replace: Vec<String>,
+    /// What completing it does, as far as is known.
+    pub change: Differs,
+    /// Parameters of a kept one that is written: what its outputs will be made of.
+    pub written: Option<Params>,
+    /// Settling may write it (again).
+    pub may_rewrite: bool,
+}
+
+/// How sure a difference is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Differs {
+    #[default]
+    No,
+    /// Only a value known later decides.
+    Perhaps,
+    Yes,
+}
+
+/// Everything that looking ahead needs.
+pub(crate) struct Survey<'p, 'a> {
+    pub input: &'p PlanInput<'a>,
+    pub program: &'p Program<'a>,
+    pub history: &'p History<'a>,
+    /// Resources that are replaced whatever their values, and why.
+    pub forced: &'p BTreeMap<usize, Vec<String>>,
+    pub outlooks: Vec<Outlook>,
+    /// Kept resources that are reverted, and new ones that start bare.
+    pub bare: Vec<bool>,
+}
+
+/// Which outputs of peers are meant (`engine.md` §3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// A step before settling: those after a peer's first step of this plan.
+    Step,
+    /// The same, as people see it: what does not exist yet is shown by reference.
+    Shown,
+    /// The settle step: the newest ones.
+    Settled,
+}
+
+/// First look: which incarnations there will be. Nothing is reverted yet.
+pub(crate) fn pair<'p, 'a>(
+    input: &'p PlanInput<'a>,
+    program: &'p Program<'a>,
+    history: &'p History<'a>,
+    forced: &'p BTreeMap<usize, Vec<String>>,
+) -> Result<Survey<'p, 'a>, Vec<PlanProblem>> {
+    let count = program.wanted.len();
+    let mut survey = Survey {
+        input,
+        program,
+        history,
+        forced,
+        outlooks: vec![Outlook::default(); count],
+        bare: vec![false; count],
+    };
+    let mut problems = Vec::new();
+    for members in &program.components {
+        for &member in members {
+            survey.outlooks[member] = survey.start(member);
+        }
+        loop {
+            let mut replaced = false;
+            for &member in members {
+                match survey.weigh(member) {
+                    Ok(turned) => replaced |= turned,
+                    Err(problem) => problems.push(problem),
+                }
+            }
+            if !replaced || !problems.is_empty() {
+                break;
+            }
+        }
+        survey.settle_ahead(members);
+    }
+    if problems.is_empty() {
+        Ok(survey)
+    } else {
+        problems.dedup();
+        Err(problems)
+    }
+}
+
+impl Survey<'_, '_> {
+    /// Second look, with the placeholders that are known now. Fates stay as they are.
+    pub fn look_again(&mut self, bare: Vec<bool>) {
+        self.bare = bare;
+        for members in &self.program.components {
+            for &member in members {
+                self.measure(member);
+            }
+            self.settle_ahead(members);
+        }
+    }
+
+    /// The incarnation a desired resource gets.
+    pub fn incarnation(&self, number: usize) -> Incarnation {
+        Incarnation {
+            resource: self.program.wanted[number].desired.id.clone(),
+            generation: self.outlooks[number].generation,
+        }
+    }
+
+    /// Parameters of a desired resource in one shape.
+    pub fn params(
+        &self,
+        number: usize,
+        shape: Shape,
+        moment: Moment,
+    ) -> Result<Params, PlanProblem> {
+        let wanted = &self.program.wanted[number];
+        let outlook = &self.outlooks[number];
+        let key = match (&outlook.key, wanted.ty.key_field()) {
+            (Some(value), Some((field, _))) if outlook.key_given => Some((field, value)),
+            _ => None,
+        };
+        let parts = Parts {
+            config: &wanted.desired.config,
+            key,
+            contributions: &wanted.desired.contributions,
+        };
+        let view = View {
+            survey: self,
+            from: number,
+            moment,
+        };
+        assemble(wanted.ty, &parts, shape, &view).map_err(|error| PlanProblem::BadContribution {
+            resource: wanted.desired.id.clone(),
+            field: error.field,
+            message: error.source.to_string(),
+            origin: wanted.desired.origin.clone(),
+        })
+    }
+
+    /// An expression of a desired resource, as values stand at a moment.
+    pub fn resolve(&self, number: usize, expr: &Expr, moment: Moment) -> Value {
+        expr.resolve(&View {
+            survey: self,
+            from: number,
+            moment,
+        })
+    }
+
+    /// Whether a kept resource's revert writes something.
+    pub fn revert_writes(&self, number: usize) -> bool {
+        self.outlooks[number].kept.is_some_and(|past| {
+            let past = &self.history.past[past];
+            let ty = self.program.wanted[number].ty;
+            self.bare[number]
+                && (past.record.in_doubt
+                    || !differing(ty, &past.record.applied, &past.record.config).is_empty())
+        })
+    }
+
+    /// Some step of it before settling writes, or may.
+    pub fn is_written(&self, number: usize) -> bool {
+        let outlook = &self.outlooks[number];
+        outlook.kept.is_none() || outlook.change != Differs::No || self.revert_writes(number)
+    }
+
+    fn start(&self, number: usize) -> Outlook {
+        let wanted = &self.program.wanted[number];
+        let id = &wanted.desired.id;
+        let live = self.history.of(id).rev().find(|index| {
+            let past = &self.history.past[*index];
+            past.record.standing == Standing::Current && !past.gone()
+        });
+        let gone = self.history.of(id).rev().find(|index| {
+            let past = &self.history.past[*index];
+            past.record.standing == Standing::Current && past.gone()
+        });
+        match (live, gone) {
+            (Some(live), _) => {
+                let record = &self.history.past[live].record;
+                let because = self.forced.get(&number).cloned().unwrap_or_default();
+                if !because.is_empty() {
+                    return self.successor(number, live, because);
+                }
+                if record.ty != wanted.desired.ty {
+                    let because = vec![format!(
+                        "type {} instead of {}",
+                        wanted.desired.ty, record.ty
+                    )];
+                    return self.successor(number, live, because);
+                }
+                let key = self.kept_key(number, live);
+                Outlook {
+                    kept: Some(live),
+                    generation: self.history.past[live].incarnation.generation,
+                    key_given: key.is_some(),
+                    key: key.or_else(|| Some(Value::text(record.key.clone()))),
+                    ..Outlook::default()
+                }
+            }
+            (None, Some(gone)) => {
+                let generation = self.history.past[gone].incarnation.generation;
+                let same_type = self.history.past[gone].record.ty == wanted.desired.ty;
+                let kept_key = same_type.then(|| self.kept_key(number, gone)).flatten();
+                let mut outlook = Outlook {
+                    made_again: Some(gone),
+                    ..self.newcomer(number, Generation::Exactly(generation))
+                };
+                if let Some(key) = kept_key {
+                    outlook.key = Some(key);
+                    outlook.key_given = true;
+                    outlook.name_cut = false;
+                }
+                outlook
+            }
+            (None, None) => {
+                let next = self
+                    .history
+                    .of(id)
+                    .map(|index| self.history.past[index].incarnation.generation + 1)
+                    .max()
+                    .unwrap_or(0);
+                self.newcomer(number, Generation::From(next))
+            }
+        }
+    }
+
+    fn successor(&self, number: usize, live: usize, because: Vec<String>) -> Outlook {
+        let id = &self.program.wanted[number].desired.id;
+        let next = self
+            .history
+            .of(id)
+            .map(|index| self.history.past[index].incarnation.generation + 1)
+            .max()
+            .unwrap_or(0);
+        Outlook {
+            replaces: Some(live),
+            because,
+            ..self.newcomer(number, Generation::From(next))
+        }
+    }
+
+    /// A new incarnation with its name. A generation whose generated name is that of a recorded
+    /// one is skipped (`engine.md` §9).
+    fn newcomer(&self, number: usize, generation: Generation) -> Outlook {
+        let wanted = &self.program.wanted[number];
+        let mut outlook = Outlook {
+            generation: match generation {
+                Generation::Exactly(generation) | Generation::From(generation) => generation,
+            },
+            change: Differs::Yes,
+            ..Outlook::default()
+        };
+        let Some((field, declared)) = wanted.ty.key_field() else {
+            return outlook;
+        };
+        if declared.role == Role::Computed {
+            return outlook;
+        }
+        match (wanted.desired.config.get(field), &wanted.ty.naming) {
+            (None | Some(Expr::Name), Some(naming)) => loop {
+                let made = naming.generate(&Owner {
+                    deployment: self.input.deployment.clone(),
+                    resource: wanted.desired.id.clone(),
+                    generation: outlook.generation,
+                });
+                let taken = self
+                    .history
+                    .of(&wanted.desired.id)
+                    .any(|index| self.history.past[index].record.key == made.name);
+                if taken && matches!(generation, Generation::From(_)) {
+                    outlook.generation += 1;
+                    continue;
+                }
+                outlook.name_cut = made.cut;
+                outlook.key = Some(Value::Text(made.name));
+                outlook.key_given = true;
+                return outlook;
+            },
+            (None | Some(Expr::Name), None) => outlook,
+            (Some(expr), _) => {
+                outlook.key = Some(self.resolve(number, expr, Moment::Step));
+                outlook
+            }
+        }
+    }
+
+    /// The key that a record goes on with when the program writes none: its own, for life.
+    fn kept_key(&self, number: usize, past: usize) -> Option<Value> {
+        let wanted = &self.program.wanted[number];
+        let (field, declared) = wanted.ty.key_field()?;
+        let written = wanted
+            .desired
+            .config
+            .get(field)
+            .is_some_and(|expr| *expr != Expr::Name);
+        if written || declared.role == Role::Computed {
+            return None;
+        }
+        let record = &self.history.past[past].record;
+        match record.applied.get(field) {
+            Some(value) => Some(value.clone()),
+            None if wanted.ty.naming.is_some() => Some(Value::text(record.key.clone())),
+            None => None,
+        }
+    }
+
+    /// Measures one resource and replaces it when a value that is known asks for it. True when
+    /// it was kept and is replaced now.
+    fn weigh(&mut self, number: usize) -> Result<bool, PlanProblem> {
+        let Some(kept) = self.outlooks[number].kept else {
+            self.outlooks[number].key = self.key_again(number);
+            if !self.program.wanted[number].desired.contributions.is_empty() {
+                self.params(number, Shape::Complete, Moment::Step)?;
+            }
+            return Ok(false);
+        };
+        let params = self.params(number, Shape::Complete, Moment::Step)?;
+        let past = &self.history.past[kept];
+        let ty = self.program.wanted[number].ty;
+        let mut because = Vec::new();
+        let mut may_replace = Vec::new();
+        let changed = differing(ty, &past.record.applied, &params);
+        for field in &changed {
+            let fixed = !ty.updates
+                || ty
+                    .fields
+                    .get(field)
+                    .is_some_and(|declared| declared.immutable || declared.key);
+            if !fixed {
+                continue;
+            }
+            let before = past.record.applied.get(field);
+            if may_be_same_field(ty, field, before, params.get(field)) {
+                may_replace.push(field.clone());
+            } else {
+                because.push(field.clone());
+            }
+        }
+        if !because.is_empty() {
+            self.outlooks[number] = self.successor(number, kept, because);
+            return Ok(true);
+        }
+        self.outlooks[number].may_replace = may_replace;
+        self.note_change(number, kept, changed, params);
+        Ok(false)
+    }
+
+    /// A written key that reads a peer: again, when that peer got another name.
+    fn key_again(&self, number: usize) -> Option<Value> {
+        let wanted = &self.program.wanted[number];
+        let outlook = &self.outlooks[number];
+        let written = wanted
+            .ty
+            .key_field()
+            .and_then(|(field, _)| wanted.desired.config.get(field));
+        match written {
+            Some(expr) if !outlook.key_given => Some(self.resolve(number, expr, Moment::Step)),
+            _ => outlook.key.clone(),
+        }
+    }
+
+    /// What completing a resource changes.
+    fn measure(&mut self, number: usize) {
+        self.outlooks[number].may_rewrite = false;
+        let Some(kept) = self.outlooks[number].kept else {
+            return;
+        };
+        let Ok(params) = self.params(number, Shape::Complete, Moment::Step) else {
+            return;
+        };
+        let ty = self.program.wanted[number].ty;
+        let changed = differing(ty, &self.history.past[kept].record.applied, &params);
+        self.note_change(number, kept, changed, params);
+    }
+
+    fn note_change(&mut self, number: usize, kept: usize, changed: Vec<String>, params: Params) {
+        let record = &self.history.past[kept].record;
+        let ty = self.program.wanted[number].ty;
+        let sure = record.in_doubt
+            || changed.iter().any(|field| {
+                !may_be_same_field(ty, field, record.applied.get(field), params.get(field))
+            });
+        let outlook = &mut self.outlooks[number];
+        outlook.change = match (sure, changed.is_empty()) {
+            (true, _) => Differs::Yes,
+            (false, false) => Differs::Perhaps,
+            (false, true) => Differs::No,
+        };
+        let writes = self.outlooks[number].change != Differs::No || self.revert_writes(number);
+        self.outlooks[number].written = writes.then_some(params);
+    }
+
+    /// Which members settling may write: those whose parameters read something that a later
+    /// write of this plan changes, or may.
+    fn settle_ahead(&mut self, members: &[usize]) {
+        let Some(&first) = members.first() else {
+            return;
+        };
+        let in_cycle = self.program.wanted[first].cycle.is_some();
+        if !in_cycle || !members.iter().any(|member| self.is_written(*member)) {
+            return;
+        }
+        let mut readers: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for &member in members {
+            for (to, _) in &self.program.wanted[member].edges {
+                readers.entry(*to).or_default().insert(member);
+            }
+        }
+        let mut pending: VecDeque<usize> = members.iter().copied().collect();
+        let mut waiting: BTreeSet<usize> = members.iter().copied().collect();
+        while let Some(member) = pending.pop_front() {
+            waiting.remove(&member);
+            if self.outlooks[member].may_rewrite {
+                continue;
+            }
+            let before = self.params(member, Shape::Complete, Moment::Step);
+            let after = self.params(member, Shape::Complete, Moment::Settled);
+            let (Ok(before), Ok(after)) = (before, after) else {
+                continue;
+            };
+            if differing(self.program.wanted[member].ty, &before, &after).is_empty() {
+                continue;
+            }
+            self.outlooks[member].may_rewrite = true;
+            if self.outlooks[member].kept.is_some() {
+                self.outlooks[member].written = Some(after);
+            }
+            for &reader in readers.get(&member).into_iter().flatten() {
+                if waiting.insert(reader) {
+                    pending.push_back(reader);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Generation {
+    /// Of one that is made again.
+    Exactly(u32),
+    /// The next whose name is free.
+    From(u32),
+}
+
+/// Values as one resource sees them at a moment.
+struct View<'v, 'p, 'a> {
+    survey: &'v Survey<'p, 'a>,
+    from: usize,
+    moment: Moment,
+}
+
+impl Scope for View<'_, '_, '_> {
+    fn output(&self, source: &OutputRef) -> Option<Value> {
+        let survey = self.survey;
+        let Some(peer) = survey.program.get(&source.resource) else {
+            return Some(Value::Unknown(Unknown::output(source.clone())));
+        };
+        let wanted = &survey.program.wanted[peer];
+        let outlook = &survey.outlooks[peer];
+        let field = match source.path.first() {
+            Some(Segment::Key(field)) => field.as_str(),
+            Some(Segment::Index(_)) | None => return None,
+        };
+        let declared = wanted.ty.fields.get(field);
+        let is_key = declared.is_some_and(|declared| declared.key);
+        let stable = is_key || declared.is_some_and(|declared| declared.stable);
+        let same_cycle = wanted.component == survey.program.wanted[self.from].component;
+        let early = same_cycle && self.moment != Moment::Settled;
+        let Some(kept) = outlook.kept else {
+            if is_key
+                && self.moment != Moment::Shown
+                && let Some(key) = &outlook.key
+                && source.path.len() == 1
+            {
+                return Some(key.clone());
+            }
+            let again = self.moment == Moment::Settled
+                && same_cycle
+                && !stable
+                && self.written_again(peer, field);
+            return Some(unknown(source, again));
+        };
+        let record = &survey.history.past[kept].record;
+        if stable {
+            return source.read(&record.outputs);
+        }
+        let new_params = if early {
+            // After a revert it has its recorded config; else what is recorded.
+            survey.revert_writes(peer).then_some(&record.config)
+        } else {
+            outlook.written.as_ref()
+        };
+        match new_params {
+            None => source.read(&record.outputs),
+            Some(params) => match params.get(field) {
+                Some(value) if value.is_known() => source.read(params),
+                Some(Value::Unknown(token)) if source.path.len() == 1 => {
+                    Some(Value::Unknown(Unknown {
+                        sources: token.sources.clone(),
+                        text: source.to_string(),
+                    }))
+                }
+                Some(_) | None => {
+                    let again = same_cycle && self.moment == Moment::Settled;
+                    Some(unknown(source, again))
+                }
+            },
+        }
+    }
+
+    fn name(&self) -> Option<Value> {
+        self.survey.outlooks[self.from].key.clone()
+    }
+
+    fn secret(&self, name: &SecretName) -> Option<Value> {
+        self.survey.input.secrets.get(name).cloned()
+    }
+}
+
+impl View<'_, '_, '_> {
+    /// Whether an output of a new peer moves after its first step.
+    fn written_again(&self, peer: usize, field: &str) -> bool {
+        let survey = self.survey;
+        let wanted = &survey.program.wanted[peer];
+        let completed = survey.bare[peer] && !wanted.desired.contributions.is_empty();
+        let is_param = wanted
+            .ty
+            .fields
+            .get(field)
+            .is_some_and(|declared| declared.role == Role::Param);
+        let contributed = wanted
+            .desired
+            .contributions
+            .iter()
+            .any(|contribution| contribution.field == field);
+        let moves = completed && (!is_param || contributed);
+        moves || (survey.outlooks[peer].may_rewrite && (!is_param || contributed))
+    }
+}
+
+fn unknown(source: &OutputRef, again: bool) -> Value {
+    let mut token = Unknown::output(source.clone());
+    if again {
+        // Another value than the one a step saw before: the two must not compare equal.
+        token.text.push_str(" (settled)");
+    }
+    Value::Unknown(token)
+}

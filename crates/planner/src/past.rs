@@ -1,0 +1,253 @@
+//! What was: records as they stand after looking, under the ids of today (`engine.md` §8).
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use notation_model::{
+    DesiredGraph, Incarnation, Record, ResourceId, ResourceType, Standing, TypeSet, Value,
+};
+
+use crate::{Change, Observation, PlanInput, PlanProblem, decide::same_field, params::hide};
+
+/// One recorded incarnation.
+pub(crate) struct Past<'a> {
+    /// Under the id of today.
+    pub incarnation: Incarnation,
+    /// As recorded.
+    pub original: &'a Record,
+    /// With what was found, renamed where a resource was.
+    pub record: Cow<'a, Record>,
+    /// `None` when the type is not registered.
+    pub ty: Option<&'a ResourceType>,
+    /// Parameters that differ at the provider.
+    pub drift: Vec<Change>,
+}
+
+impl Past<'_> {
+    pub fn gone(&self) -> bool {
+        self.record.gone
+    }
+}
+
+/// All records, sorted by incarnation.
+pub(crate) struct History<'a> {
+    pub past: Vec<Past<'a>>,
+    /// Old names of renamed records.
+    pub renamed: Vec<Incarnation>,
+}
+
+impl<'a> History<'a> {
+    /// Records of one resource, oldest generation first.
+    pub fn of(&self, resource: &ResourceId) -> std::ops::Range<usize> {
+        let start = self
+            .past
+            .partition_point(|past| past.incarnation.resource < *resource);
+        let count = self.past[start..]
+            .iter()
+            .take_while(|past| past.incarnation.resource == *resource)
+            .count();
+        start..start + count
+    }
+
+    /// The incarnation that references mean.
+    pub fn current(&self, resource: &ResourceId) -> Option<usize> {
+        self.of(resource)
+            .rev()
+            .find(|index| self.past[*index].record.standing == Standing::Current)
+    }
+
+    pub fn find(&self, incarnation: &Incarnation) -> Option<usize> {
+        self.past
+            .binary_search_by(|past| past.incarnation.cmp(incarnation))
+            .ok()
+    }
+
+    /// What a recorded edge means now: the incarnation it was made to, or the current one of
+    /// that resource when that is not recorded any more (`engine.md` §1).
+    pub fn meant(&self, to: &Incarnation) -> Option<usize> {
+        self.find(to).or_else(|| self.current(&to.resource))
+    }
+}
+
+/// Reads prior state and observations. Problems: an earlier id that is claimed twice.
+pub(crate) fn history<'a>(input: &PlanInput<'a>, problems: &mut Vec<PlanProblem>) -> History<'a> {
+    let renames = renames(input.desired, input, problems);
+    let mut past = Vec::with_capacity(input.prior.records.len());
+    let mut renamed = Vec::new();
+    for (incarnation, record) in &input.prior.records {
+        let today = renames
+            .get(&incarnation.resource)
+            .map(|resource| Incarnation {
+                resource: (*resource).clone(),
+                generation: incarnation.generation,
+            });
+        if today.is_some() {
+            renamed.push(incarnation.clone());
+        }
+        let found = input.observed.0.get(incarnation);
+        let ty = input.types.get(&record.ty);
+        let (mut record_now, drift) = look(record, ty, found);
+        rename(&mut record_now, today.as_ref(), &renames);
+        past.push(Past {
+            incarnation: today.unwrap_or_else(|| incarnation.clone()),
+            original: record,
+            record: record_now,
+            ty,
+            drift,
+        });
+    }
+    if !renames.is_empty() {
+        past.sort_by(|one, other| one.incarnation.cmp(&other.incarnation));
+    }
+    History { past, renamed }
+}
+
+/// Earlier id -> id of today, for records that go on under another id.
+fn renames<'a>(
+    desired: &'a DesiredGraph,
+    input: &PlanInput<'_>,
+    problems: &mut Vec<PlanProblem>,
+) -> BTreeMap<&'a ResourceId, &'a ResourceId> {
+    let mut claims: BTreeMap<&ResourceId, Vec<&ResourceId>> = BTreeMap::new();
+    for resource in desired.resources.values() {
+        for former in &resource.formerly {
+            let by = claims.entry(former).or_default();
+            if !by.contains(&&resource.id) {
+                by.push(&resource.id);
+            }
+        }
+    }
+    if claims.is_empty() {
+        return BTreeMap::new();
+    }
+    for (former, by) in &mut claims {
+        if let Some((id, _)) = desired.resources.get_key_value(*former) {
+            by.insert(0, id);
+        }
+        if by.len() > 1 {
+            problems.push(PlanProblem::ClaimedTwice {
+                former: (*former).clone(),
+                by: by.iter().map(|id| (*id).clone()).collect(),
+            });
+        }
+    }
+    let recorded = |id: &ResourceId| {
+        let first = Incarnation {
+            resource: id.clone(),
+            generation: 0,
+        };
+        input
+            .prior
+            .records
+            .range(first..)
+            .next()
+            .is_some_and(|(incarnation, _)| incarnation.resource == *id)
+    };
+    desired
+        .resources
+        .values()
+        .filter(|resource| !resource.formerly.is_empty() && !recorded(&resource.id))
+        .filter_map(|resource| {
+            let former = resource.formerly.iter().find(|former| recorded(former))?;
+            Some((former, &resource.id))
+        })
+        .collect()
+}
+
+fn rename(
+    record: &mut Cow<'_, Record>,
+    today: Option<&Incarnation>,
+    renames: &BTreeMap<&ResourceId, &ResourceId>,
+) {
+    if renames.is_empty() {
+        return;
+    }
+    if let Some(today) = today {
+        record.to_mut().incarnation = today.clone();
+    }
+    let refers = record
+        .edges
+        .iter()
+        .any(|edge| renames.contains_key(&edge.to.resource));
+    if refers {
+        for edge in &mut record.to_mut().edges {
+            if let Some(resource) = renames.get(&edge.to.resource) {
+                edge.to.resource = (*resource).clone();
+            }
+        }
+    }
+}
+
+/// The record with what the provider says laid over it. Compared are the parameters last set;
+/// a sensitive one that is not answered cannot be compared. Source: `engine.md` §8.
+fn look<'a>(
+    record: &'a Record,
+    ty: Option<&ResourceType>,
+    found: Option<&Observation>,
+) -> (Cow<'a, Record>, Vec<Change>) {
+    let (params, outputs) = match (found, ty) {
+        (None, _) | (Some(Observation::There { .. }), None) => {
+            return (Cow::Borrowed(record), Vec::new());
+        }
+        (Some(Observation::Gone), _) => {
+            let mut now = Cow::Borrowed(record);
+            if !record.gone {
+                now.to_mut().gone = true;
+            }
+            return (now, Vec::new());
+        }
+        (Some(Observation::There { params, outputs }), Some(_)) => (params, outputs),
+    };
+    let Some(ty) = ty else {
+        return (Cow::Borrowed(record), Vec::new());
+    };
+    let mut now = Cow::Borrowed(record);
+    if record.gone {
+        now.to_mut().gone = false;
+    }
+    let mut drift = Vec::new();
+    for (field, before) in &record.applied {
+        let after = params
+            .get(field)
+            .map(|value| hide(ty, field, value.clone()));
+        let sensitive = ty.fields.get(field).is_some_and(|field| field.sensitive);
+        let unanswered = after.is_none() && (sensitive || *before == Value::Null);
+        if unanswered || same_field(ty, field, Some(before), after.as_ref()) {
+            continue;
+        }
+        let now = now.to_mut();
+        match &after {
+            Some(value) => {
+                now.applied.insert(field.clone(), value.clone());
+                now.outputs.insert(field.clone(), value.clone());
+            }
+            None => {
+                now.applied.remove(field);
+                now.outputs.remove(field);
+            }
+        }
+        drift.push(Change {
+            path: field.clone(),
+            before: Some(before.clone()),
+            after,
+        });
+    }
+    for (field, value) in outputs {
+        let set = record.applied.contains_key(field);
+        if !set && !same_field(ty, field, record.outputs.get(field), Some(value)) {
+            let value = hide(ty, field, value.clone());
+            now.to_mut().outputs.insert(field.clone(), value);
+        }
+    }
+    (now, drift)
+}
+
+/// The type of every record that is registered; the others are left in place.
+pub(crate) fn unregistered<'h>(
+    history: &'h History<'_>,
+    types: &'h TypeSet,
+) -> impl Iterator<Item = &'h Past<'h>> {
+    history
+        .past
+        .iter()
+        .filter(|past| types.get(&past.record.ty).is_none())
+}

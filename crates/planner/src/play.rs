@@ -1,0 +1,301 @@
+//! Incarnations in play: those that stay (new or kept), in declaration order, then those that
+//! leave (`engine.md` §3, §10 step 2).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use notation_model::{Incarnation, Standing, Value, Via};
+
+use crate::{outlook::Survey, past::History, program::is_config};
+
+/// One incarnation in play.
+#[derive(Debug, Clone)]
+pub(crate) struct Life {
+    pub incarnation: Incarnation,
+    /// Number of the desired resource; `None` when it leaves.
+    pub wanted: Option<usize>,
+    /// Its live record; `None` when it is new.
+    pub past: Option<usize>,
+    /// It can be created or reverted without contributions.
+    pub can_be_bare: bool,
+    pub cycle: Option<usize>,
+    /// References of a staying one, one per target.
+    pub needs: Vec<Need>,
+    /// Who is recorded to refer to a leaving one.
+    pub holders: Vec<Holder>,
+    /// New incarnations made again that the recorded config of a live one refers to.
+    pub missing: Vec<usize>,
+    /// Leaving incarnations with the identity of a new one.
+    pub slots: Vec<usize>,
+    /// The staying incarnation of the resource of a leaving one.
+    pub successor: Option<usize>,
+}
+
+/// All references of one resource to one target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Need {
+    pub to: usize,
+    /// One of them is part of the placeholder.
+    pub config: bool,
+}
+
+/// All recorded references of one live incarnation to a leaving one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub who: usize,
+    /// The recorded config itself refers to it, so that a revert does not let go.
+    pub in_config: bool,
+    /// Only ordering edges.
+    pub only_order: bool,
+    /// The provider refuses to delete the target while one of them stands.
+    pub holds: bool,
+    /// The place of a reference, for people.
+    pub place: String,
+}
+
+impl Life {
+    pub fn stays(&self) -> bool {
+        self.wanted.is_some()
+    }
+    pub fn is_new(&self) -> bool {
+        self.past.is_none()
+    }
+    pub fn is_kept(&self) -> bool {
+        self.wanted.is_some() && self.past.is_some()
+    }
+}
+
+/// Everything in play.
+pub(crate) struct Play {
+    pub lives: Vec<Life>,
+    /// How many of them stay; they come first.
+    pub staying: usize,
+    pub cycle_count: usize,
+    /// Members of each cycle, in declaration order.
+    pub cycles: Vec<Vec<usize>>,
+    /// Life of each record that is live or made again.
+    pub life_of_past: BTreeMap<usize, usize>,
+}
+
+/// Puts the incarnations together. `in_scope` tells which resources this plan is about.
+pub(crate) fn play(
+    survey: &Survey<'_, '_>,
+    in_scope: &dyn Fn(&notation_model::ResourceId) -> bool,
+) -> Play {
+    let (program, history) = (survey.program, survey.history);
+    let mut lives: Vec<Life> = (0..program.wanted.len())
+        .map(|number| staying(survey, number))
+        .collect();
+    let mut life_of_past: BTreeMap<usize, usize> = BTreeMap::new();
+    for (number, outlook) in survey.outlooks.iter().enumerate() {
+        for past in outlook.kept.into_iter().chain(outlook.made_again) {
+            life_of_past.insert(past, number);
+        }
+    }
+    let mut leaving: Vec<usize> = (0..history.past.len())
+        .filter(|index| {
+            let past = &history.past[*index];
+            !past.gone()
+                && past.ty.is_some()
+                && !life_of_past.contains_key(index)
+                && in_scope(&past.incarnation.resource)
+        })
+        .collect();
+    leaving.sort_by_key(|index| {
+        let declared = program.get(&history.past[*index].incarnation.resource);
+        (declared.unwrap_or(usize::MAX), *index)
+    });
+    let staying_count = lives.len();
+    for index in leaving {
+        life_of_past.insert(index, lives.len());
+        let past = &history.past[index];
+        lives.push(Life {
+            incarnation: past.incarnation.clone(),
+            wanted: None,
+            past: Some(index),
+            can_be_bare: past.record.can_be_bare,
+            cycle: None,
+            needs: Vec::new(),
+            holders: Vec::new(),
+            missing: Vec::new(),
+            slots: Vec::new(),
+            successor: program.get(&past.incarnation.resource),
+        });
+    }
+    recorded_references(history, &mut lives, &life_of_past, staying_count);
+    slots(survey, &mut lives, staying_count);
+    Play {
+        staying: staying_count,
+        cycle_count: program.cycles.len(),
+        cycles: program.cycles.clone(),
+        lives,
+        life_of_past,
+    }
+}
+
+fn staying(survey: &Survey<'_, '_>, number: usize) -> Life {
+    let wanted = &survey.program.wanted[number];
+    let outlook = &survey.outlooks[number];
+    let mut needs: Vec<Need> = Vec::new();
+    let mut position: BTreeMap<usize, usize> = BTreeMap::new();
+    for (to, edge) in &wanted.edges {
+        let config = is_config(edge);
+        match position.get(to) {
+            Some(&at) => needs[at].config |= config,
+            None => {
+                position.insert(*to, needs.len());
+                needs.push(Need { to: *to, config });
+            }
+        }
+    }
+    let can_be_bare = match outlook.kept {
+        None => wanted.can_be_bare,
+        Some(past) => {
+            let marked = wanted.desired.marks.never_bare || wanted.ty.never_bare;
+            survey.history.past[past].record.can_be_bare && !marked
+        }
+    };
+    Life {
+        incarnation: survey.incarnation(number),
+        wanted: Some(number),
+        past: outlook.kept,
+        can_be_bare,
+        cycle: wanted.cycle,
+        needs,
+        holders: Vec::new(),
+        missing: Vec::new(),
+        slots: Vec::new(),
+        successor: None,
+    }
+}
+
+/// Who is recorded to refer to whom, among what is in play.
+fn recorded_references(
+    history: &History<'_>,
+    lives: &mut [Life],
+    life_of_past: &BTreeMap<usize, usize>,
+    staying_count: usize,
+) {
+    for who in 0..lives.len() {
+        let Some(past) = lives[who].past else {
+            continue;
+        };
+        let mut held: Vec<(usize, Holder)> = Vec::new();
+        for edge in &history.past[past].record.edges {
+            let in_config = matches!(edge.via, Via::Config(_));
+            let Some(target) = history.meant(&edge.to) else {
+                continue;
+            };
+            let life = life_of_past.get(&target).copied();
+            if history.past[target].gone() {
+                match life {
+                    Some(made_again) if in_config => lives[who].missing.push(made_again),
+                    Some(_) => {}
+                    None if in_config => lives[who].can_be_bare = false,
+                    None => {}
+                }
+                continue;
+            }
+            let Some(target) = life.filter(|life| *life >= staying_count) else {
+                continue;
+            };
+            let order = edge.via == Via::DependOn;
+            match held.iter_mut().find(|(to, _)| *to == target) {
+                Some((_, holder)) => {
+                    holder.in_config |= in_config;
+                    holder.only_order &= order;
+                    holder.holds |= edge.holds;
+                }
+                None => held.push((
+                    target,
+                    Holder {
+                        who,
+                        in_config,
+                        only_order: order,
+                        holds: edge.holds,
+                        place: edge.via.to_string(),
+                    },
+                )),
+            }
+        }
+        for (target, holder) in held {
+            let orders_two_removals = lives[who].wanted.is_none();
+            if !holder.only_order || orders_two_removals {
+                lives[target].holders.push(holder);
+            }
+        }
+        lives[who].missing.sort_unstable();
+        lives[who].missing.dedup();
+    }
+}
+
+/// A new incarnation needs the place of a leaving one with the same identity.
+fn slots(survey: &Survey<'_, '_>, lives: &mut [Life], staying_count: usize) {
+    if lives.len() == staying_count {
+        return;
+    }
+    let mut taken: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
+    for (index, life) in lives.iter().enumerate().skip(staying_count) {
+        let Some(past) = life.past.map(|past| &survey.history.past[past]) else {
+            continue;
+        };
+        if let Some(ty) = past.ty {
+            taken
+                .entry((ty.identity_space.clone(), past.record.key.clone()))
+                .or_default()
+                .push(index);
+        }
+    }
+    for number in 0..staying_count {
+        let outlook = &survey.outlooks[number];
+        if outlook.kept.is_some() {
+            continue;
+        }
+        let key = outlook.key.as_ref().and_then(Value::as_text);
+        if let Some(key) = key {
+            let space = survey.program.wanted[number].ty.identity_space.clone();
+            if let Some(found) = taken.get(&(space, key.to_owned())) {
+                lives[number].slots = found.clone();
+            }
+        }
+    }
+}
+
+/// Recorded incarnations that nothing comes back for: found gone, and not made again.
+pub(crate) fn forgotten(
+    history: &History<'_>,
+    play: &Play,
+    in_scope: &dyn Fn(&notation_model::ResourceId) -> bool,
+) -> Vec<Incarnation> {
+    let gone = history.past.iter().enumerate().filter(|(index, past)| {
+        past.gone()
+            && in_scope(&past.incarnation.resource)
+            && !play.life_of_past.contains_key(index)
+    });
+    let all: BTreeSet<Incarnation> = gone
+        .map(|(_, past)| past.original.incarnation.clone())
+        .chain(history.renamed.iter().cloned())
+        .collect();
+    all.into_iter().collect()
+}
+
+/// True for a record whose removal its mark forbids: a superseded one has a successor already,
+/// and what the program still declares goes by the program's mark.
+pub(crate) fn is_protected(survey: &Survey<'_, '_>, life: &Life) -> bool {
+    let declared = life
+        .wanted
+        .or(life.successor)
+        .map(|number| survey.program.wanted[number].desired.marks.protect);
+    match (declared, life.past) {
+        (Some(protect), _) => {
+            let superseded = life.past.is_some_and(|past| {
+                survey.history.past[past].record.standing == Standing::Superseded
+            });
+            protect && !superseded
+        }
+        (None, Some(past)) => {
+            let record = &survey.history.past[past].record;
+            record.marks.protect && record.standing == Standing::Current
+        }
+        (None, None) => false,
+    }
+}

@@ -1,0 +1,181 @@
+//! An executable model for tests of the planner: programs as one line of text, a strict cloud
+//! with records beside it, and a runner that takes the ready steps in any order.
+//!
+//! The cloud is stricter than real ones: it refuses names that are taken, references to what is
+//! not there, deletes of what is referred to, and changes of what cannot change.
+
+#![allow(dead_code, reason = "each test file uses its own part of the model")]
+
+pub mod cloud;
+pub mod program;
+pub mod run;
+
+use std::collections::BTreeMap;
+
+use notation_model::{Incarnation, Record, SecretName, Value};
+use notation_planner::{
+    Observation, Observed, Plan, PlanError, PlanInput, PlanOptions, Prior, Role, Subject,
+    Transition,
+};
+
+pub use cloud::Cloud;
+pub use program::{id, program, types};
+
+/// State and cloud of one deployment.
+#[derive(Debug, Clone, Default)]
+pub struct World {
+    pub records: BTreeMap<Incarnation, Record>,
+    pub cloud: Cloud,
+}
+
+/// A plan of one program in one world.
+pub struct Planned {
+    pub plan: Result<Plan, PlanError>,
+}
+
+impl World {
+    /// A world in which this program was deployed.
+    pub fn of(text: &str) -> World {
+        let mut world = World::default();
+        world.deploy(text);
+        world
+    }
+
+    /// Plans and runs everything; panics when a call is refused.
+    pub fn deploy(&mut self, text: &str) -> Vec<String> {
+        self.deploy_with(text, &PlanOptions::default(), usize::MAX)
+    }
+
+    /// Stops after so many calls.
+    pub fn deploy_with(&mut self, text: &str, options: &PlanOptions, calls: usize) -> Vec<String> {
+        let plan = self.plan_with(text, options).expect("the plan is accepted");
+        run::run(self, &plan, &mut |_| 0, calls)
+            .expect("the cloud accepts every call")
+            .calls
+    }
+
+    pub fn plan(&self, text: &str) -> Result<Plan, PlanError> {
+        self.plan_with(text, &PlanOptions::default())
+    }
+
+    pub fn plan_with(&self, text: &str, options: &PlanOptions) -> Result<Plan, PlanError> {
+        self.plan_graph(&program(text), options)
+    }
+
+    pub fn plan_graph(
+        &self,
+        desired: &notation_model::DesiredGraph,
+        options: &PlanOptions,
+    ) -> Result<Plan, PlanError> {
+        let prior = Prior {
+            records: self.records.clone(),
+        };
+        let secrets: BTreeMap<SecretName, Value> = BTreeMap::new();
+        notation_planner::plan(&PlanInput {
+            deployment: &"shop:dev:main".parse().expect("a good id"),
+            types: &types(),
+            desired,
+            prior: &prior,
+            observed: &self.observe(),
+            secrets: &secrets,
+            options,
+        })
+    }
+
+    /// What reads would say of every record.
+    pub fn observe(&self) -> Observed {
+        let found = self.records.iter().map(|(incarnation, record)| {
+            let seen = match self.cloud.objects.get(&record.key) {
+                Some(object) if object.ty == record.ty => Observation::There {
+                    params: object.params.clone(),
+                    outputs: object.outputs.clone(),
+                },
+                Some(_) | None => Observation::Gone,
+            };
+            (incarnation.clone(), seen)
+        });
+        Observed(found.collect())
+    }
+
+    /// Somebody at the console deletes the object of a resource.
+    pub fn delete_by_hand(&mut self, resource: &str) {
+        let keys: Vec<String> = self
+            .records
+            .values()
+            .filter(|record| record.incarnation.resource.as_str() == resource)
+            .map(|record| record.key.clone())
+            .collect();
+        for key in keys {
+            self.cloud.objects.remove(&key);
+        }
+    }
+
+    /// The plan as one line, or why there is none.
+    pub fn line(&self, text: &str) -> String {
+        self.line_with(text, &PlanOptions::default())
+    }
+
+    pub fn line_with(&self, text: &str, options: &PlanOptions) -> String {
+        match self.plan_with(text, options) {
+            Ok(plan) => line(&plan),
+            Err(error) => format!("refused: {error}"),
+        }
+    }
+}
+
+/// `create a (placeholder), create b, update a, settle`; a step that may write has a `?`.
+pub fn line(plan: &Plan) -> String {
+    if plan.steps.is_empty() {
+        return "nothing".to_owned();
+    }
+    let words: Vec<String> = plan
+        .steps
+        .iter()
+        .map(|step| {
+            let name = match &step.key.subject {
+                Subject::Incarnation(incarnation) => name(incarnation),
+                Subject::Cycle(_) => return "settle".to_owned(),
+            };
+            match (step.forecast.transition, step.key.role) {
+                (Transition::Create, Role::Placeholder) => format!("create {name} (placeholder)"),
+                (Transition::Create, _) => format!("create {name}"),
+                (Transition::Update, _) => format!("update {name}"),
+                (Transition::Unknown, _) => format!("update {name}?"),
+                (Transition::Revert, _) => format!("revert {name}"),
+                (Transition::Delete, _) => format!("delete {name}"),
+                (Transition::None | Transition::Settle, _) => format!("nothing {name}"),
+            }
+        })
+        .collect();
+    words.join(", ")
+}
+
+/// `a`, `a'`, `a''`.
+pub fn name(incarnation: &Incarnation) -> String {
+    format!(
+        "{}{}",
+        incarnation.resource,
+        "'".repeat(incarnation.generation as usize)
+    )
+}
+
+/// Numbers that look random and are the same for the same seed.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Dice {
+        Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// Below `sides`, which is at least 1.
+    pub fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides
+    }
+
+    pub fn one_in(&mut self, sides: usize) -> bool {
+        self.roll(sides) == 0
+    }
+}
