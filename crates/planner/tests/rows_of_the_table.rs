@@ -26,52 +26,52 @@ const PAIR: &str = "a W >b; b W >a";
 
 #[test]
 fn both_new() {
-    check!(plan "a W >b; b W >a", @"");
+    check!(plan "a W >b; b W >a", @"create a (placeholder), create b, update a, settle");
 }
 
 #[test]
 fn nothing_changed() {
-    check!(["a W >b; b W >a"] plan "a W >b; b W >a", @"");
+    check!(["a W >b; b W >a"] plan "a W >b; b W >a", @"nothing");
 }
 
 #[test]
 fn destroy_and_both_removed() {
-    check!(["a W >b; b W >a"] plan "", @"");
+    check!(["a W >b; b W >a"] plan "", @"revert a, revert b, delete a, delete b");
 }
 
 #[test]
 fn one_replaced_with_a_generated_name() {
-    check!(["a W region=1 >b; b W >a"] plan "a W region=2 >b; b W >a", @"");
+    check!(["a W region=1 >b; b W >a"] plan "a W region=2 >b; b W >a", @"create a', update b, settle, delete a");
 }
 
 #[test]
 fn one_replaced_with_a_fixed_name() {
-    check!(["a W fixed region=1 >b; b W >a"] plan "a W fixed region=2 >b; b W >a", @"");
+    check!(["a W fixed region=1 >b; b W >a"] plan "a W fixed region=2 >b; b W >a", @"revert b, delete a, create a', update b, settle");
 }
 
 #[test]
 fn both_replaced_with_generated_names() {
-    check!(["a W region=1 >b; b W region=1 >a"] plan "a W region=2 >b; b W region=2 >a", @"");
+    check!(["a W region=1 >b; b W region=1 >a"] plan "a W region=2 >b; b W region=2 >a", @"create a' (placeholder), create b', update a', settle, revert a, revert b, delete a, delete b");
 }
 
 #[test]
 fn both_replaced_with_fixed_names() {
     check!(["a W fixed region=1 >b; b W fixed region=1 >a"]
-        plan "a W fixed region=2 >b; b W fixed region=2 >a", @"");
+        plan "a W fixed region=2 >b; b W fixed region=2 >a", @"revert a, revert b, delete a, create a' (placeholder), delete b, create b', update a', settle");
 }
 
 #[test]
 fn both_replaced_one_generated_one_fixed() {
     check!(["a W region=1 >b; b W fixed region=1 >a"]
-        plan "a W region=2 >b; b W fixed region=2 >a", @"");
+        plan "a W region=2 >b; b W fixed region=2 >a", @"create a' (placeholder), revert a, revert b, delete b, create b', update a', settle, delete a");
 }
 
 #[test]
 fn stopped_after_the_placeholder() {
     let mut world = World::default();
     world.deploy_with(PAIR, &PlanOptions::default(), 1);
-    insta::assert_snapshot!(world.line(PAIR), @"");
-    insta::assert_snapshot!(world.line(""), @"");
+    insta::assert_snapshot!(world.line(PAIR), @"create b, update a, settle");
+    insta::assert_snapshot!(world.line(""), @"delete a");
     settles(world.clone(), PAIR);
     settles(world, "");
 }
@@ -81,8 +81,8 @@ fn stopped_after_the_successor_was_created_beside_the_old_one() {
     let mut world = World::of("a W region=1 >b; b W >a");
     let text = "a W region=2 >b; b W >a";
     world.deploy_with(text, &PlanOptions::default(), 1);
-    insta::assert_snapshot!(world.line(text), @"");
-    insta::assert_snapshot!(world.line(""), @"");
+    insta::assert_snapshot!(world.line(text), @"update b, settle, delete a");
+    insta::assert_snapshot!(world.line(""), @"revert a, delete a', revert b, delete a, delete b");
     settles(world.clone(), text);
     settles(world, "");
 }
@@ -91,43 +91,43 @@ fn stopped_after_the_successor_was_created_beside_the_old_one() {
 fn a_member_found_gone() {
     let mut world = World::of(PAIR);
     world.delete_by_hand("a");
-    insta::assert_snapshot!(world.line(PAIR), @"");
+    insta::assert_snapshot!(world.line(PAIR), @"create a, settle");
     settles(world, PAIR);
 }
 
 #[test]
 fn only_one_removed_from_code() {
-    check!(["a W >b; b W >a"] plan "b W", @"");
+    check!(["a W >b; b W >a"] plan "b W", @"update b, delete a");
 }
 
 #[test]
 fn an_outsider_that_refers_to_a_member() {
-    check!(plan "a W >b; b W >a; c W >a", @"");
-    check!(["a W region=1 >b; b W >a; c W >a"] plan "a W region=2 >b; b W >a; c W >a", @"");
+    check!(plan "a W >b; b W >a; c W >a", @"create a (placeholder), create b, update a, settle, create c");
+    check!(["a W region=1 >b; b W >a; c W >a"] plan "a W region=2 >b; b W >a; c W >a", @"create a', update b, settle, update c, delete a");
     check!(["a W fixed region=1 >b; b W >a; c W >a"]
-        plan "a W fixed region=2 >b; b W >a; c W >a", @"");
+        plan "a W fixed region=2 >b; b W >a; c W >a", @"revert b, revert c, delete a, create a', update b, settle, update c");
     check!(["a W fixed region=1 >b; b W >a; c W =a"]
-        plan "a W fixed region=2 >b; b W >a; c W =a", @"");
+        plan "a W fixed region=2 >b; b W >a; c W =a", @"revert b, delete c, delete a, create a', update b, settle, create c'");
 }
 
 #[test]
 fn one_refers_in_config_the_other_by_contribution() {
-    check!(plan "a W =b; b W >a", @"");
+    check!(plan "a W =b; b W >a", @"create b (placeholder), create a, update b, settle");
 }
 
 #[test]
 fn a_member_joins_and_leaves() {
-    check!(["a W >b; b W >a"] plan "a W >b; b W >c; c W >a", @"");
-    check!(["a W >b; b W >c; c W >a"] plan "a W >b; b W >a", @"");
+    check!(["a W >b; b W >a"] plan "a W >b; b W >c; c W >a", @"create c, update b, settle");
+    check!(["a W >b; b W >c; c W >a"] plan "a W >b; b W >a", @"update b, settle, delete c");
 }
 
 #[test]
 fn a_figure_eight_has_one_placeholder() {
-    check!(plan "b W >a; a W >b >c; c W >a", @"");
+    check!(plan "b W >a; a W >b >c; c W >a", @"create a (placeholder), create b, create c, update a, settle");
 }
 
 #[test]
 fn a_resource_bound_to_itself() {
-    check!(plan "a W >a", @"");
-    check!(["a W >a"] plan "", @"");
+    check!(plan "a W >a", @"create a (placeholder), update a, settle");
+    check!(["a W >a"] plan "", @"revert a, delete a");
 }

@@ -8,6 +8,7 @@
 
 pub mod cloud;
 pub mod program;
+pub mod random;
 pub mod run;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use notation_planner::{
 };
 
 pub use cloud::Cloud;
-pub use program::{id, program, types};
+pub use program::{program, types};
 
 /// State and cloud of one deployment.
 #[derive(Debug, Clone, Default)]
@@ -28,9 +29,11 @@ pub struct World {
     pub cloud: Cloud,
 }
 
-/// A plan of one program in one world.
-pub struct Planned {
-    pub plan: Result<Plan, PlanError>,
+/// How bringing a world to a program ended.
+pub enum Outcome {
+    /// All calls, sorted.
+    Done(Vec<String>),
+    Refused(PlanError),
 }
 
 impl World {
@@ -80,6 +83,43 @@ impl World {
             secrets: &secrets,
             options,
         })
+    }
+
+    /// Deploys to the end in a random order, planning once more when a value turned out to
+    /// replace something. Errors: what went wrong, with the plan.
+    pub fn bring_to(&mut self, text: &str, dice: &mut Dice) -> Result<Outcome, String> {
+        let mut options = PlanOptions::default();
+        let mut calls = Vec::new();
+        for _ in 0..8 {
+            let plan = match self.plan_with(text, &options) {
+                Ok(plan) => plan,
+                Err(error) => return Ok(Outcome::Refused(error)),
+            };
+            let shown = line(&plan);
+            let ran = run::run(self, &plan, &mut |sides| dice.roll(sides), usize::MAX)
+                .map_err(|message| format!("{message}\n  plan: {shown}\n  program: {text}"))?;
+            calls.extend(ran.calls);
+            if !ran.unsettled.is_empty() {
+                return Err(format!("unsettled {:?}\n  program: {text}", ran.unsettled));
+            }
+            if ran.replace.is_empty() {
+                calls.sort();
+                return Ok(Outcome::Done(calls));
+            }
+            for (incarnation, field) in ran.replace {
+                let announced = plan
+                    .intended
+                    .get(&incarnation)
+                    .is_some_and(|intended| intended.may_replace.contains(&field));
+                if !announced {
+                    return Err(format!(
+                        "{incarnation}.{field} replaces without a word\n  plan: {shown}\n  program: {text}"
+                    ));
+                }
+                options.replace.insert(incarnation.resource);
+            }
+        }
+        Err(format!("replaced again and again: {text}"))
     }
 
     /// What reads would say of every record.

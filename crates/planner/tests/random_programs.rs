@@ -1,0 +1,308 @@
+//! Random programs over several generations of edits, replacements and hand deletions, with
+//! steps in random order, in a cloud that refuses what a real one might let pass.
+
+mod world;
+
+use notation_planner::{PlanOptions, PlanProblem};
+use proptest::prelude::*;
+use world::{
+    Dice, Outcome, World, line,
+    random::{Sketch, edit, is_deployable, sketch},
+    run,
+};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_strict_cloud_accepts_every_call_and_the_order_changes_none(seed in any::<u64>()) {
+        generations(seed)?;
+    }
+
+    #[test]
+    fn a_stop_between_two_calls_is_gone_on_from(seed in any::<u64>()) {
+        stops(seed)?;
+    }
+
+    #[test]
+    fn a_failing_call_blocks_only_what_depends_on_it(seed in any::<u64>()) {
+        failures(seed)?;
+    }
+
+    #[test]
+    fn a_side_by_side_replacement_touches_nothing_that_serves(seed in any::<u64>()) {
+        side_by_side(seed)?;
+    }
+}
+
+fn say(message: impl Into<String>, history: &[String]) -> TestCaseError {
+    TestCaseError::fail(format!("{}\n  history: {history:#?}", message.into()))
+}
+
+/// A world after a few random generations, and the programs it went through.
+fn grown(dice: &mut Dice) -> Result<(World, Sketch, Vec<String>), TestCaseError> {
+    let mut world = World::default();
+    let mut history = Vec::new();
+    let mut program = Sketch::default();
+    for _ in 0..1 + dice.roll(3) {
+        program = next(dice, &program);
+        let text = program.to_string();
+        history.push(text.clone());
+        world
+            .bring_to(&text, dice)
+            .map_err(|message| say(message, &history))?;
+    }
+    Ok((world, program, history))
+}
+
+fn next(dice: &mut Dice, program: &Sketch) -> Sketch {
+    if dice.one_in(4) {
+        sketch(dice, 6)
+    } else {
+        edit(dice, program, 6)
+    }
+}
+
+fn generations(seed: u64) -> Result<(), TestCaseError> {
+    let dice = &mut Dice::new(seed);
+    let mut world = World::default();
+    let mut program = sketch(dice, 6);
+    let mut history = Vec::new();
+    for _ in 0..4 {
+        let text = program.to_string();
+        history.push(text.clone());
+        if dice.one_in(3) && !program.pieces.is_empty() {
+            let at = dice.roll(program.pieces.len());
+            let id = program.pieces[at].id.to_string();
+            // Nothing at a real console stops somebody from deleting what others refer to.
+            world.delete_by_hand(&id);
+            history.push(format!("({id} deleted by hand)"));
+        }
+        let mut outcomes = Vec::new();
+        for _ in 0..3 {
+            let mut copy = world.clone();
+            let outcome = copy
+                .bring_to(&text, dice)
+                .map_err(|message| say(message, &history))?;
+            outcomes.push((copy, outcome));
+        }
+        let (after, first) = outcomes.remove(0);
+        match &first {
+            Outcome::Refused(error) => {
+                let loops = error
+                    .problems
+                    .iter()
+                    .any(|problem| matches!(problem, PlanProblem::Loop(_)));
+                if is_deployable(&text) == loops {
+                    return Err(say(format!("judged wrongly: {text}: {error}"), &history));
+                }
+                if !loops && world.records.is_empty() {
+                    return Err(say(
+                        format!("refused on a fresh stage: {text}: {error}"),
+                        &history,
+                    ));
+                }
+            }
+            Outcome::Done(calls) => {
+                if !is_deployable(&text) {
+                    return Err(say(format!("accepted: {text}"), &history));
+                }
+                for (copy, outcome) in &outcomes {
+                    match outcome {
+                        Outcome::Done(other)
+                            if other == calls && copy.cloud.objects == after.cloud.objects => {}
+                        Outcome::Done(other) => {
+                            return Err(say(
+                                format!("another order, other calls: {calls:?} {other:?}"),
+                                &history,
+                            ));
+                        }
+                        Outcome::Refused(error) => {
+                            return Err(say(
+                                format!("refused in another order: {error}"),
+                                &history,
+                            ));
+                        }
+                    }
+                }
+                let again = after.line(&text);
+                if again != "nothing" {
+                    return Err(say(format!("planned again: {again}"), &history));
+                }
+                world = after;
+            }
+        }
+        program = next(dice, &program);
+    }
+    history.push("(destroy)".to_owned());
+    match world
+        .bring_to("", dice)
+        .map_err(|message| say(message, &history))?
+    {
+        Outcome::Done(_) if world.records.is_empty() && world.cloud.objects.is_empty() => Ok(()),
+        Outcome::Done(_) => Err(say("something is left", &history)),
+        Outcome::Refused(error) => Err(say(format!("destroy refused: {error}"), &history)),
+    }
+}
+
+fn stops(seed: u64) -> Result<(), TestCaseError> {
+    let dice = &mut Dice::new(seed);
+    let (mut world, program, mut history) = grown(dice)?;
+    let wanted = next(dice, &program).to_string();
+    history.push(wanted.clone());
+    let Ok(plan) = world.plan(&wanted) else {
+        return Ok(());
+    };
+    let calls = dice.roll(plan.steps.len() + 1);
+    let ran = run::run(&mut world, &plan, &mut |sides| dice.roll(sides), calls)
+        .map_err(|message| say(format!("{message}\n  plan: {}", line(&plan)), &history))?;
+    history.push(format!("(stopped after {:?})", ran.calls));
+    for text in [
+        wanted.clone(),
+        String::new(),
+        next(dice, &program).to_string(),
+    ] {
+        let mut copy = world.clone();
+        let outcome = copy
+            .bring_to(&text, dice)
+            .map_err(|message| say(message, &history))?;
+        match outcome {
+            Outcome::Done(_) => {
+                let again = copy.line(&text);
+                if again != "nothing" {
+                    return Err(say(
+                        format!("planned again for {text:?}: {again}"),
+                        &history,
+                    ));
+                }
+            }
+            Outcome::Refused(error) => {
+                let mixed = error
+                    .problems
+                    .iter()
+                    .all(|problem| matches!(problem, PlanProblem::MixedState { .. }));
+                if text == wanted {
+                    return Err(say(format!("cannot go on: {error}"), &history));
+                }
+                if is_deployable(&text) && !mixed {
+                    return Err(say(format!("refused {text:?}: {error}"), &history));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn failures(seed: u64) -> Result<(), TestCaseError> {
+    let dice = &mut Dice::new(seed);
+    let (mut world, program, mut history) = grown(dice)?;
+    let text = next(dice, &program).to_string();
+    history.push(text.clone());
+    let Ok(plan) = world.plan(&text) else {
+        return Ok(());
+    };
+    let unlucky = dice.roll(8) as u8;
+    let fails = |call: &str| call.bytes().map(u32::from).sum::<u32>() % 8 == u32::from(unlucky);
+    let ran = run::run_failing(
+        &mut world,
+        &plan,
+        &mut |sides| dice.roll(sides),
+        usize::MAX,
+        &fails,
+    )
+    .map_err(|message| say(format!("{message}\n  plan: {}", line(&plan)), &history))?;
+    history.push(format!("(failing, called {:?})", ran.calls));
+    match world
+        .bring_to(&text, dice)
+        .map_err(|message| say(message, &history))?
+    {
+        Outcome::Refused(error) => Err(say(format!("cannot go on: {error}"), &history)),
+        Outcome::Done(_) => {
+            let again = world.line(&text);
+            if again == "nothing" {
+                Ok(())
+            } else {
+                Err(say(format!("planned again: {again}"), &history))
+            }
+        }
+    }
+}
+
+/// Every name generated, nothing removed: old and new live side by side.
+fn side_by_side(seed: u64) -> Result<(), TestCaseError> {
+    let dice = &mut Dice::new(seed);
+    let mut program = sketch(dice, 6);
+    for piece in &mut program.pieces {
+        piece
+            .words
+            .retain(|word| word != "fixed" && !word.starts_with("region"));
+        if !"TF".contains(piece.words[0].as_str()) {
+            piece.words.push("region=0".to_owned());
+        }
+    }
+    let before = program.to_string();
+    if !is_deployable(&before) {
+        return Ok(());
+    }
+    for piece in &mut program.pieces {
+        if dice.one_in(2)
+            && let Some(word) = piece.words.iter_mut().find(|word| *word == "region=0")
+        {
+            *word = "region=1".to_owned();
+        }
+    }
+    let after = program.to_string();
+    let history = [before.clone(), after.clone()];
+    let mut world = World::default();
+    world
+        .bring_to(&before, dice)
+        .map_err(|message| say(message, &history))?;
+    let plan = world
+        .plan_with(&after, &PlanOptions::default())
+        .map_err(|error| say(error.to_string(), &history))?;
+    let ran = run::run(&mut world, &plan, &mut |sides| dice.roll(sides), usize::MAX)
+        .map_err(|message| say(message, &history))?;
+    let reverts_what_stays = plan.steps.iter().any(|step| {
+        step.why == notation_planner::Why::LetsGo
+            && step.forecast.transition == notation_planner::Transition::Revert
+    });
+    let first_touch = ran
+        .calls
+        .iter()
+        .position(|call| call.starts_with("revert") || call.starts_with("delete"));
+    let last_build = ran
+        .calls
+        .iter()
+        .rposition(|call| call.starts_with("create") || call.starts_with("update"));
+    let _ = last_build;
+    if reverts_what_stays {
+        return Err(say(format!("reverts: {}", line(&plan)), &history));
+    }
+    // What is touched first was superseded by one whose whole cycle is complete by then.
+    if let Some(touch) = first_touch {
+        for (at, call) in ran.calls.iter().enumerate().skip(touch) {
+            if !(call.starts_with("revert") || call.starts_with("delete")) {
+                continue;
+            }
+            let old = call.split([' ', '{']).nth(1).expect("a name");
+            let base = old.trim_end_matches('\'');
+            let later = ran.calls[at..].iter().any(|call| {
+                (call.starts_with("create") || call.starts_with("update"))
+                    && call
+                        .split([' ', '{'])
+                        .nth(1)
+                        .is_some_and(|name| name.trim_end_matches('\'') == base)
+            });
+            if later {
+                return Err(say(
+                    format!(
+                        "{old} touched before its successor was final: {:?}",
+                        ran.calls
+                    ),
+                    &history,
+                ));
+            }
+        }
+    }
+    Ok(())
+}
