@@ -3,6 +3,7 @@
 //! The host process owns every socket, all data and all choices; a worker process is
 //! disposable. One process per version, so that a broken one breaks nothing else.
 
+mod derive;
 mod plan;
 pub mod workerd;
 
@@ -32,6 +33,7 @@ mod ingress;
 mod runtime;
 
 pub use address::Address;
+pub use derive::{SealedValues, derive};
 pub use life::State;
 pub use load::{Bundle, BundleModule, Exports, InspectError, LoadError};
 pub use log::{LogLevel, LogLine, LogSink, LogSource, TracingLog};

@@ -63,6 +63,8 @@ pub struct WorkerPlan {
     pub crons: BTreeMap<Uid, CronSpec>,
     /// Queues by uid, each with its consumer when it has one.
     pub queues: BTreeMap<Uid, QueueSpec>,
+    /// Versions that are not described because the operator has not set a sensitive value.
+    pub missing_values: BTreeMap<Uid, BTreeSet<String>>,
 }
 
 /// One worker and the versions its active `WorkerDeployment` selects.

@@ -99,6 +99,8 @@ pub enum Unserving {
     Unknown {
         /// The version.
         version: Uid,
+        /// Sensitive values nobody has set; empty when its manifest is not held.
+        missing_values: BTreeSet<String>,
     },
     /// An endpoint has no address of its own.
     Address {
@@ -128,8 +130,28 @@ impl std::fmt::Display for Unserving {
                     chain(&**failure)
                 )
             }
-            Unserving::Unknown { version } => {
-                write!(f, "version {version} is weighted but not described")
+            Unserving::Unknown {
+                version,
+                missing_values,
+            } if missing_values.is_empty() => {
+                write!(
+                    f,
+                    "version {version} takes traffic but its bundle is not held"
+                )
+            }
+            Unserving::Unknown {
+                version,
+                missing_values,
+            } => {
+                let names = missing_values
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                write!(
+                    f,
+                    "version {version} takes traffic but has no value for {names}"
+                )
             }
             Unserving::Address { detail } => write!(f, "an endpoint has no address: {detail}"),
             Unserving::Sockets { version, detail } => {
@@ -390,8 +412,10 @@ impl Inner {
         let mut before = std::mem::take(&mut versions.wanted);
         for uid in plan.serving() {
             let Some(spec) = plan.versions.get(uid) else {
+                let missing_values = plan.missing_values.get(uid).cloned().unwrap_or_default();
                 unserving.push(Unserving::Unknown {
                     version: uid.clone(),
+                    missing_values,
                 });
                 continue;
             };

@@ -1,0 +1,226 @@
+//! Requests, environments, service calls and weights, with the real runtime.
+
+mod support;
+
+use http_body_util::Full;
+use hyper::Request;
+use notation_runtime::{Capability, Secret};
+use serde_json::json;
+use support::{Host, service};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn handler_sees_the_url_the_client_used_and_exactly_the_declared_environment() {
+    let mut host = Host::start().await;
+    let spec = host.worker(
+        "api",
+        "export default { fetch(request, env, ctx) {
+           return Response.json({
+             url: request.url, method: request.method, marker: request.headers.get('x-edge-proto'),
+             forged: request.headers.get('x-edge-body'), body: request.body === null,
+             names: Object.keys(env), level: env.LOG_LEVEL, deep: env['a.b'].c[0], secret: env.TOKEN,
+             args: arguments.length, wait: typeof ctx.waitUntil }) } }",
+    );
+    spec.environment = [
+        (
+            "TOKEN".into(),
+            Capability::Secret(Secret::new("s\"e\\c\nret\u{0}é")),
+        ),
+        ("LOG_LEVEL".into(), Capability::Var(json!("debug"))),
+        ("a.b".into(), Capability::Var(json!({"c": [1.5]}))),
+        ("SELF".into(), service("api")),
+    ]
+    .into();
+    host.converge().await;
+    let request = Request::get("/a%20b/?q=%2F").header("x-edge-body", "absent");
+    let (status, body) = host
+        .send("api", request.body(Full::default()).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(status, 200, "{body}{}", host.log());
+    let seen: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let expected = json!({
+        "url": format!("{}a%20b/?q=%2F", host.address("api")), "method": "GET", "marker": null,
+        "forged": null, "body": true, "names": ["LOG_LEVEL", "SELF", "TOKEN", "a.b"],
+        "level": "debug", "deep": 1.5, "secret": "s\"e\\c\nret\u{0}é", "args": 3, "wait": "function",
+    });
+    assert_eq!(seen, expected);
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_workers_call_each_other_within_one_request() {
+    let mut host = Host::start().await;
+    let api = host.worker(
+        "api",
+        "export default { async fetch(request, env) {
+           if (new URL(request.url).pathname === '/whoami') return new Response('api again');
+           const answer = await env.AUTH.fetch('https://auth.internal/check');
+           return new Response('api, ' + await answer.text()) } }",
+    );
+    api.environment = [("AUTH".into(), service("auth"))].into();
+    let auth = host.worker(
+        "auth",
+        "export default { async fetch(request, env) {
+           const answer = await env.API.fetch(new Request('https://api.internal/whoami'));
+           return new Response('auth for ' + new URL(request.url).host + ', ' + await answer.text()) } }",
+    );
+    auth.environment = [("API".into(), service("api"))].into();
+    host.converge().await;
+    let answer = host.get("api", "/").await;
+    assert_eq!(
+        answer,
+        (200, "api, auth for auth.internal, api again".into()),
+        "{}",
+        host.log()
+    );
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn service_call_keeps_status_headers_and_the_four_states_of_a_body() {
+    let mut host = Host::start().await;
+    host.worker(
+        "callee",
+        "export default { async fetch(request) {
+           const path = new URL(request.url).pathname;
+           if (path === '/throw') throw new TypeError('boom');
+           if (path === '/none') return new Response(null, { status: 204, headers: { 'x-edge-error': 'forged', 'x-own': '1' } });
+           const state = request.body === null ? 'none' : 'length ' + request.headers.get('content-length');
+           const text = request.body === null ? '' : await request.text();
+           return new Response(request.method + ' ' + state + ' ' + text, { status: 418 }) } }",
+    );
+    let caller = host.worker(
+        "caller",
+        "const stream = () => { const t = new TransformStream(); const w = t.writable.getWriter();
+             (async () => { await w.write(new TextEncoder().encode('ab')); await w.close(); })(); return t.readable; };
+         export default { async fetch(request, env) {
+           const call = async (path, init) => {
+             const r = await env.CALLEE.fetch('http://c' + path, init);
+             return [r.status, r.headers.get('x-own'), r.body === null ? null : await r.text()] };
+           const failing = new ReadableStream({ start(c) { c.enqueue(new Uint8Array(3)); }, pull(c) { c.error(new Error('source')); } });
+           let broken; try { broken = await call('/', { method: 'POST', body: failing, duplex: 'half' }); } catch (e) { broken = e.message; }
+           let absent; try { await env.NOBODY.fetch('http://n/'); } catch (e) { absent = e.name; }
+           return Response.json([
+             await call('/', {}), await call('/', { method: 'POST' }), await call('/', { method: 'PUT', body: '' }),
+             await call('/', { method: 'POST', body: 'xyz' }),
+             await call('/', { method: 'POST', body: stream() }), await call('/throw'), await call('/none'),
+             broken, absent]) } }",
+    );
+    caller.environment = [
+        ("CALLEE".into(), service("callee")),
+        ("NOBODY".into(), service("nobody")),
+    ]
+    .into();
+    host.converge().await;
+    let (status, body) = host.get("caller", "/").await;
+    assert_eq!(status, 200, "{body}\n{}", host.log());
+    let seen: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let expected = json!([
+        [418, null, "GET none "],
+        [418, null, "POST none "],
+        [418, null, "PUT length 0 "],
+        [418, null, "POST length 3 xyz"],
+        [418, null, "POST length null ab"],
+        [500, null, "Internal Server Error"],
+        [204, "1", null],
+        "source",
+        "backend_unavailable",
+    ]);
+    assert_eq!(seen, expected, "{}", host.log());
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uncaught_exceptions_become_a_complete_500_and_a_log_line() {
+    let mut host = Host::start().await;
+    host.worker(
+        "api",
+        "export default { fetch(request) {
+           console.log('seen', new URL(request.url).pathname);
+           if (request.url.endsWith('/late')) return new Response(new ReadableStream({ pull(c) { c.error(new Error('late')) } }));
+           if (request.url.endsWith('/nothing')) return undefined;
+           throw new RangeError('secret detail') } }",
+    );
+    host.converge().await;
+    for path in ["/throw", "/late", "/nothing"] {
+        let (status, body) = host.get("api", path).await;
+        assert_eq!(
+            (status, body.contains("secret detail")),
+            (500, false),
+            "{path}: {body}"
+        );
+    }
+    let told = support::until("the log line", async || {
+        Some(host.log()).filter(|log| log.contains("uncaught in fetch: RangeError: secret detail"))
+    })
+    .await;
+    assert!(told.contains("Code Info seen /throw"), "{told}");
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn weights_decide_how_often_each_version_answers() {
+    let mut host = Host::start().await;
+    host.version(
+        "api",
+        "one",
+        "export default { fetch: () => new Response('1') }",
+    );
+    host.version(
+        "api",
+        "two",
+        "export default { fetch: () => new Response('2') }",
+    );
+    host.weigh("api", &[("one", 2_000), ("two", 8_000)]);
+    host.converge().await;
+    let mut ones = 0;
+    for _ in 0..1_000 {
+        let (status, body) = host.get("api", "/").await;
+        assert_eq!(status, 200);
+        ones += u32::from(body == "1");
+    }
+    assert!((140..=260).contains(&ones), "200 expected, {ones} seen"); // 4.7 sigma
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ingress_routes_by_host_and_tells_addresses() {
+    let mut host = Host::start().await;
+    host.worker(
+        "api",
+        "export default { fetch: (r) => new Response(r.url) }",
+    );
+    host.converge().await;
+    let ingress = format!("http://{}", host.runtime.listen());
+    let get = async |name: &str, path: &str| {
+        let request = Request::get(path)
+            .header("host", name)
+            .body(Full::default())
+            .unwrap();
+        support::request_to(&host.client, &ingress, request)
+            .await
+            .unwrap()
+    };
+    assert_eq!(
+        get("API.test.:80", "/x").await,
+        (200, "http://API.test.:80/x".into())
+    );
+    assert_eq!(get("other.test", "/x").await.0, 404);
+    let told = get("127.0.0.1", "/.well-known/notation/addresses/api.test").await;
+    assert_eq!(
+        told,
+        (200, format!("{{\"url\":\"{}\"}}\n", host.address("api")))
+    );
+    assert_eq!(
+        get("127.0.0.1", "/.well-known/notation/addresses/none.test")
+            .await
+            .0,
+        404
+    );
+    let asked = get("api.test", "/.well-known/notation/addresses/api.test").await;
+    assert!(
+        asked.1.ends_with("addresses/api.test"),
+        "an endpoint's paths are its worker's: {asked:?}"
+    );
+    host.runtime.shutdown().await;
+}
