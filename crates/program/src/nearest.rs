@@ -15,7 +15,7 @@ pub(crate) fn nearest<'a>(
             )
         })
         .min()
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4)
+        .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(4))
         .map(|(_, candidate)| candidate)
 }
 
@@ -48,6 +48,7 @@ mod tests {
         assert_eq!(nearest("scriptname", names), Some("ScriptName"));
         assert_eq!(nearest("mian", names), Some("main"));
         assert_eq!(nearest("schedule", names), None);
-        assert_eq!(suggestion("x", &["a", "b", "c"]), "there is `a`, `b` and `c`");
+        assert_eq!(suggestion("x", &["one", "two", "three"]),
+            "there is `one`, `two` and `three`");
     }
 }

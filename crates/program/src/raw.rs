@@ -1,11 +1,7 @@
 //! What the sandbox hands over: exactly the shape that `sandbox/prelude.js` writes.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, SeqAccess, Visitor},
-};
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::Value as Json;
 
 /// Everything a program left behind.
 #[derive(Debug, Default, Deserialize)]
@@ -91,69 +87,67 @@ pub(crate) enum RawStep {
     Key(String),
 }
 
+/// Through a JSON value: how numbers arrive otherwise depends on features of the parser that any
+/// crate of the build may turn on.
 impl<'de> Deserialize<'de> for RawValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RawValue, D::Error> {
-        deserializer.deserialize_any(RawValueVisitor)
+        read(Json::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("an untagged value"))
     }
 }
 
-struct RawValueVisitor;
+fn read(json: Json) -> Option<RawValue> {
+    Some(match json {
+        Json::Null => RawValue::Null,
+        Json::Bool(truth) => RawValue::Bool(truth),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(int), _) => RawValue::Int(int),
+            // A number without fraction is an integer where it fits, as in `Value`.
+            (None, Some(float)) if float.fract() == 0.0 && float.abs() < 9e15 => {
+                RawValue::Int(float as i64)
+            }
+            (None, float) => RawValue::Float(float?),
+        },
+        Json::String(text) => RawValue::Text(text),
+        Json::Array(tagged) => tagged_list(tagged)?,
+        Json::Object(_) => return None,
+    })
+}
 
-impl<'de> Visitor<'de> for RawValueVisitor {
-    type Value = RawValue;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a scalar or a tagged list")
-    }
-
-    fn visit_unit<E>(self) -> Result<RawValue, E> {
-        Ok(RawValue::Null)
-    }
-
-    fn visit_bool<E>(self, truth: bool) -> Result<RawValue, E> {
-        Ok(RawValue::Bool(truth))
-    }
-
-    fn visit_i64<E>(self, int: i64) -> Result<RawValue, E> {
-        Ok(RawValue::Int(int))
-    }
-
-    fn visit_u64<E>(self, int: u64) -> Result<RawValue, E> {
-        Ok(i64::try_from(int).map_or(RawValue::Float(int as f64), RawValue::Int))
-    }
-
-    /// A number without fraction is an integer where it fits, as in `Value`.
-    fn visit_f64<E>(self, float: f64) -> Result<RawValue, E> {
-        Ok(if float.fract() == 0.0 && float.abs() < 9e15 {
-            RawValue::Int(float as i64)
-        } else {
-            RawValue::Float(float)
-        })
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<RawValue, E> {
-        Ok(RawValue::Text(text.to_owned()))
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<RawValue, E> {
-        Ok(RawValue::Text(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RawValue, A::Error> {
-        fn next<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(seq: &mut A) -> Result<T, A::Error> {
-            seq.next_element()?
-                .ok_or_else(|| A::Error::custom("a tagged list is too short"))
+fn tagged_list(list: Vec<Json>) -> Option<RawValue> {
+    let mut list = list.into_iter();
+    let Json::String(tag) = list.next()? else {
+        return None;
+    };
+    let first = list.next()?;
+    Some(match (tag.as_str(), first) {
+        ("o", resource) => {
+            let path = serde_json::from_value(list.next()?).ok()?;
+            RawValue::Output(resource.as_u64()? as usize, path)
         }
-        let tag: String = next(&mut seq)?;
-        match tag.as_str() {
-            "o" => Ok(RawValue::Output(next(&mut seq)?, next(&mut seq)?)),
-            "s" => Ok(RawValue::Secret(next(&mut seq)?)),
-            "l" => Ok(RawValue::List(next(&mut seq)?)),
-            "m" => Ok(RawValue::Map(next(&mut seq)?)),
-            "j" => Ok(RawValue::Join(next(&mut seq)?)),
-            other => Err(A::Error::custom(format!("unknown tag {other:?}"))),
-        }
-    }
+        ("s", Json::String(name)) => RawValue::Secret(name),
+        ("l", Json::Array(items)) => RawValue::List(read_all(items)?),
+        ("j", Json::Array(parts)) => RawValue::Join(read_all(parts)?),
+        ("m", Json::Array(members)) => RawValue::Map(
+            members
+                .into_iter()
+                .map(|member| {
+                    let Json::Array(pair) = member else {
+                        return None;
+                    };
+                    let mut pair = pair.into_iter();
+                    match (pair.next()?, pair.next()?) {
+                        (Json::String(key), value) => Some((key, read(value)?)),
+                        _ => None,
+                    }
+                })
+                .collect::<Option<_>>()?,
+        ),
+        _ => return None,
+    })
+}
+
+fn read_all(items: Vec<Json>) -> Option<Vec<RawValue>> {
+    items.into_iter().map(read).collect()
 }
 
 #[cfg(test)]

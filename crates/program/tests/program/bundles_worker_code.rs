@@ -1,0 +1,117 @@
+//! Code of workers: equal code is equal, wherever it lies and whatever it is called.
+
+use notation_model::{Asset, Expr, ResourceId, Value};
+use notation_program::Evaluated;
+
+use crate::project::{Project, render};
+
+const ENTRY: &str = r#"
+import { Worker } from "@notation/edge";
+new Worker({ id: "api", config: { main: "src/api.ts" } });
+new Worker({ id: "auth", config: { main: "src/auth.ts" } });
+"#;
+
+fn evaluated(project: &Project) -> Evaluated {
+    project
+        .evaluate()
+        .unwrap_or_else(|problems| panic!("{}", render(&problems)))
+}
+
+fn code<'a>(done: &'a Evaluated, id: &str) -> &'a Value {
+    match &done.graph.resources[&id.parse::<ResourceId>().unwrap()].config["main"] {
+        Expr::Known(value) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn part<'a>(done: &'a Evaluated, id: &str, name: &str) -> &'a str {
+    let Value::Map(members) = code(done, id) else {
+        panic!()
+    };
+    let Value::Asset(Asset { digest, size_bytes }) = &members[name] else {
+        panic!("{members:?}")
+    };
+    let bytes = &done.assets[digest];
+    assert_eq!(bytes.len() as u64, *size_bytes);
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn one_module_without_what_it_does_not_use() {
+    let done = evaluated(&Project::with_entry(ENTRY));
+    insta::assert_snapshot!(part(&done, "api", "module"), @"");
+    insta::assert_snapshot!(part(&done, "auth", "module"), @"");
+    let Value::Map(members) = code(&done, "auth") else {
+        panic!()
+    };
+    assert_eq!(
+        members["handlers"],
+        Value::List(vec!["fetch".into(), "scheduled".into()])
+    );
+}
+
+#[test]
+fn the_map_names_files_relative_to_the_project() {
+    let done = evaluated(&Project::with_entry(ENTRY));
+    let map: serde_json::Value = serde_json::from_str(part(&done, "api", "sourceMap")).unwrap();
+    assert_eq!(map["file"], "index.js");
+    assert_eq!(map["sources"], serde_json::json!(["src/hop.ts", "main.ts"]));
+}
+
+#[test]
+fn moving_the_project_changes_nothing() {
+    let one = evaluated(&Project::with_entry(ENTRY));
+    let other = evaluated(&Project::with_entry(ENTRY));
+    assert_eq!(code(&one, "api"), code(&other, "api"));
+    assert_eq!(one.assets, other.assets);
+}
+
+#[test]
+fn renaming_the_main_file_changes_nothing() {
+    let one = evaluated(&Project::with_entry(ENTRY));
+    let project = Project::with_entry(&ENTRY.replace("src/api.ts", "src/gateway.ts"));
+    let text = std::fs::read_to_string(project.dir.path().join("src/api.ts")).unwrap();
+    project.write("src/gateway.ts", &text);
+    let other = evaluated(&project);
+    assert_eq!(code(&one, "api"), code(&other, "api"));
+}
+
+#[test]
+fn a_file_of_two_workers_is_bundled_once() {
+    let done = evaluated(&Project::with_entry(
+        r#"
+import { Worker } from "@notation/edge";
+for (const id of ["a", "b", "c"]) new Worker({ id, config: { main: "src/api.ts" } });
+"#,
+    ));
+    assert_eq!(code(&done, "a"), code(&done, "c"));
+    assert_eq!(done.assets.len(), 2);
+}
+
+#[test]
+fn a_main_file_that_is_imported_by_its_parts_is_there_once() {
+    let project = Project::with_entry(ENTRY);
+    project.write(
+        "src/api.ts",
+        "import { answer } from \"./answer\";\nexport const name = \"api\";\nexport default { fetch: () => answer() };\n",
+    );
+    project.write(
+        "src/answer.ts",
+        "import { name } from \"./api\";\nexport const answer = () => new Response(name);\n",
+    );
+    let done = evaluated(&project);
+    let module = part(&done, "api", "module");
+    assert_eq!(module.matches("\"api\"").count(), 1, "{module}");
+}
+
+#[test]
+fn a_dynamic_import_ends_in_the_same_module() {
+    let project = Project::with_entry(ENTRY);
+    project.write(
+        "src/api.ts",
+        "export default { async fetch() { const { hop } = await import(\"./hop\"); return new Response(hop(\"a\", \"b\")); } };\n",
+    );
+    let done = evaluated(&project);
+    let module = part(&done, "api", "module");
+    assert!(!module.contains("import("), "{module}");
+}

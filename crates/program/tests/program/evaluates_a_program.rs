@@ -1,0 +1,238 @@
+//! What a program declares, as data.
+
+use notation_model::{Expr, Value, Via};
+use notation_program::Evaluated;
+
+use crate::project::Project;
+
+fn evaluated(entry: &str) -> Evaluated {
+    let project = Project::with_entry(entry);
+    project
+        .evaluate()
+        .unwrap_or_else(|problems| panic!("{}", crate::project::render(&problems)))
+}
+
+/// The graph in short: one line per resource, contribution, dependOn and export.
+fn outline(entry: &str) -> String {
+    let done = evaluated(entry);
+    let mut lines = Vec::new();
+    for desired in done.graph.resources.values() {
+        let marks = match (desired.marks.protect, desired.marks.never_bare) {
+            (false, false) => "",
+            (true, false) => " protect",
+            (false, true) => " never-bare",
+            (true, true) => " protect never-bare",
+        };
+        let formerly: String = desired
+            .formerly
+            .iter()
+            .map(|id| format!(" formerly {id}"))
+            .collect();
+        lines.push(format!("{} {}{marks}{formerly} @{}", desired.id, desired.ty, desired.origin));
+        for (field, value) in &desired.config {
+            lines.push(format!("  {field} = {}", text(value)));
+        }
+        for contribution in &desired.contributions {
+            lines.push(format!(
+                "  {} += {} @{}",
+                contribution.field,
+                text(&contribution.value),
+                contribution.origin
+            ));
+        }
+        for depend in &desired.depend_on {
+            lines.push(format!("  after {} @{}", depend.target, depend.origin));
+        }
+    }
+    for (name, value) in &done.graph.exports {
+        lines.push(format!("export {name} = {}", text(value)));
+    }
+    lines.extend(done.said.iter().map(|line| format!("said {line}")));
+    lines.join("\n")
+}
+
+fn text(expr: &Expr) -> String {
+    match expr {
+        Expr::Known(Value::Map(members)) if members.contains_key("module") => "(code)".into(),
+        Expr::Known(value) => value.to_display_json().to_string(),
+        Expr::Output(source) => format!("${{{source}}}"),
+        Expr::Name => "(name)".into(),
+        Expr::Secret(name) => format!("secret({name})"),
+        Expr::Join(parts) => parts.iter().map(text).collect::<Vec<_>>().join(" + "),
+        Expr::List(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", ")),
+        Expr::Map(members) => {
+            let members: Vec<_> = members
+                .iter()
+                .map(|(key, value)| format!("{key}: {}", text(value)))
+                .collect();
+            format!("{{{}}}", members.join(", "))
+        }
+    }
+}
+
+#[test]
+fn two_workers_that_bind_each_other() {
+    insta::assert_snapshot!(outline(r#"
+import { Worker } from "@notation/edge";
+const api = new Worker({ id: "api", config: { main: "src/api.ts" } });
+const auth = new Worker({ id: "auth", config: { main: "src/auth.ts", endpoint: false } });
+api.bind("AUTH", auth);
+auth.bind("API", api);
+export const url = api.url;
+"#), @"");
+}
+
+#[test]
+fn options_and_marks() {
+    insta::assert_snapshot!(outline(r#"
+import { Thing } from "@notation/sim";
+const a = new Thing({ id: "a", protect: true, placeholder: "never", formerly: "old" });
+const named = new Thing({ config: { Name: "by-hand" }, formerly: ["x", "y"] });
+a.dependOn(named, a).contribute({ note: "later" });
+"#), @"");
+}
+
+#[test]
+fn references_compose_into_texts_lists_and_maps() {
+    insta::assert_snapshot!(outline(r#"
+import { concat, interpolate, secret } from "@notation/core";
+import { Thing, Worker } from "@notation/sim";
+const a = new Worker({ id: "a" });
+const t = new Thing({ id: "t" });
+new Thing({
+  id: "all",
+  config: {
+    value: {
+      whole: a.arn,
+      nested: t.value.routes[0].host,
+      template: `https://${a.arn}/${1 + 1}/${t.value.path}`,
+      tagged: interpolate`<${a.arn}>`,
+      joined: concat("x-", a.Name, 7),
+      string: String(a.arn),
+      lines: [a.Name, a.arn].join(","),
+      encoded: JSON.stringify({ arn: `${a.arn}` }),
+      secret: secret("KEY"),
+      header: `Bearer ${secret("KEY")}`,
+      list: [1, a.arn],
+      plain: { deep: [true, null, 1.5, "x"], skipped: undefined },
+    },
+    parent: a.Name,
+  },
+});
+"#), @"");
+}
+
+#[test]
+fn contributions_keep_the_order_of_the_calls() {
+    insta::assert_snapshot!(outline(r#"
+import { Worker } from "@notation/sim";
+const a = new Worker({ id: "a", config: { bindings: [{ type: "first" }] } });
+const b = new Worker({ id: "b" });
+a.contribute({ bindings: [{ service: b.Name }] });
+b.bind("A", a);
+a.contribute({ bindings: { service: a.Name }, code: undefined });
+"#), @"");
+}
+
+#[test]
+fn what_it_prints_is_kept_and_references_print_as_themselves() {
+    insta::assert_snapshot!(outline(r#"
+import { Worker } from "@notation/sim";
+const a = new Worker({ id: "a" });
+console.log("arn", a.arn, `is ${a.arn}`, { n: [1] }, a);
+console.warn(1, null, undefined);
+"#), @"");
+}
+
+#[test]
+fn helpers_packages_and_top_level_await_work() {
+    let project = Project::with_entry(
+        r#"
+import { things } from "./things";
+import { shout } from "shouting";
+const names = await Promise.all(["x", "y"].map(async (name) => shout(name)));
+things(names);
+export { names };
+"#,
+    );
+    project.write(
+        "infra/things.ts",
+        "import { Thing } from \"@notation/sim\";\nexport function things(names: readonly string[]) {\n  for (const name of names) new Thing({ id: name });\n}\n",
+    );
+    project.write(
+        "node_modules/shouting/package.json",
+        "{ \"name\": \"shouting\", \"version\": \"1.0.0\", \"main\": \"index.js\" }",
+    );
+    project.write(
+        "node_modules/shouting/index.js",
+        "exports.shout = (text) => text.toUpperCase();\n",
+    );
+    let done = project
+        .evaluate()
+        .unwrap_or_else(|problems| panic!("{}", crate::project::render(&problems)));
+    let ids: Vec<_> = done.graph.resources.keys().map(|id| id.as_str()).collect();
+    assert_eq!(ids, ["X", "Y"]);
+    assert_eq!(done.graph.resources[0].origin.to_string(), "infra/things.ts:3:29");
+}
+
+#[test]
+fn edges_know_how_they_were_made() {
+    let done = evaluated(
+        r#"
+import { Thing, Worker } from "@notation/sim";
+const a = new Worker({ id: "a" });
+const t = new Thing({ id: "t", config: { parent: a.Name, value: { deep: [a.arn] } } });
+a.bind("T", a).dependOn(t);
+"#,
+    );
+    let edges: Vec<String> = done
+        .graph
+        .resources
+        .values()
+        .flat_map(|desired| desired.edges().into_iter().map(|edge| {
+            let via = match &edge.via {
+                Via::Config(path) => format!("config {path}"),
+                Via::Contribution(field) => format!("contribution {field}"),
+                Via::DependOn => "dependOn".into(),
+            };
+            format!("{} -> {} {via} @{}", edge.from, edge.to, edge.origin)
+        }).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(
+        edges,
+        [
+            "a -> a contribution bindings @infra/app.ts:5:3",
+            "a -> t dependOn @infra/app.ts:5:16",
+            "t -> a config parent @infra/app.ts:4:11",
+            "t -> a config value.deep[0] @infra/app.ts:4:11",
+        ]
+    );
+}
+
+#[test]
+fn the_program_cannot_learn_where_it_runs() {
+    let done = evaluated(
+        r#"
+const seen = [];
+for (const name of ["process", "fetch", "require", "performance", "WeakRef", "setTimeout", "navigator", "location", "Intl", "Atomics", "std", "os", "scriptArgs", "gc"]) {
+  if (typeof globalThis[name] !== "undefined") seen.push(name);
+}
+const stack = new Error("x").stack;
+export const found = seen;
+export const url = import.meta.url ?? null;
+export const pathInStack = stack.includes("/");
+"#,
+    );
+    assert_eq!(done.graph.exports["found"], Expr::Known(Value::List(vec![])));
+    assert_eq!(done.graph.exports["url"], Expr::Known(Value::Null));
+    assert_eq!(done.graph.exports["pathInStack"], Expr::Known(Value::Bool(false)));
+}
+
+#[test]
+fn evaluating_twice_gives_the_same() {
+    let entry = r#"
+import { Thing } from "@notation/sim";
+for (let i = 0; i < 50; i += 1) new Thing({ id: `t${i}`, config: { value: { i } } });
+"#;
+    assert_eq!(outline(entry), outline(entry));
+}
