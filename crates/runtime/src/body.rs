@@ -135,15 +135,16 @@ pub(crate) struct Served {
 }
 
 impl Served {
+    /// `connection` is none when it must not carry another request.
     pub(crate) fn new(
         inner: Incoming,
-        connection: Connection,
+        connection: Option<Connection>,
         upstream: Upstream,
         in_flight: InFlight,
     ) -> OutBody {
         Served {
             inner,
-            connection: Some(connection),
+            connection,
             upstream,
             _in_flight: in_flight,
         }

@@ -56,6 +56,9 @@ pub(crate) async fn forward(
         return Err(Unserved::TooLarge);
     }
     version.ready().await.map_err(|_| Unserved::Unavailable)?;
+    // The runtime closes a connection, unannounced, when a handler left a request body
+    // unread; nobody can tell from here, so such a connection carries one request only.
+    let reusable = body.is_end_stream();
     let request = outgoing(caller, parts, body);
     let pid = version.phase.borrow().pid;
     let sent = tokio::select! {
@@ -71,6 +74,7 @@ pub(crate) async fn forward(
             }
             head.version = HttpVersion::HTTP_11;
             head.extensions.clear();
+            let connection = reusable.then_some(connection);
             let body = Served::new(incoming, connection, version.http.clone(), in_flight);
             Ok(Response::from_parts(head, body))
         }

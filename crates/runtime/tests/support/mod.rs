@@ -220,10 +220,7 @@ pub async fn request_to(
 }
 
 /// Waits until `condition` gives a value.
-pub async fn until<T, F: Future<Output = Option<T>>>(
-    what: &str,
-    mut condition: impl FnMut() -> F,
-) -> T {
+pub async fn until<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         if let Some(value) = condition().await {
