@@ -1,1 +1,33 @@
-//! See docs/ARCHITECTURE.md.
+//! Deploying: observe, recover, run, settle, report. The only async part of it.
+//!
+//! A Rust program uses it without the command line: make a [`Session`], build a
+//! `DesiredGraph`, then [`plan`], [`deploy`], [`destroy`]. `examples/pair.rs` shows all of it.
+
+mod call;
+mod clock;
+mod draft;
+mod error;
+mod event;
+mod hold;
+mod interrupt;
+mod limits;
+mod look;
+mod observe;
+mod prepare;
+mod recover;
+mod report;
+mod run;
+mod session;
+mod settle;
+mod step;
+mod verbs;
+mod world;
+
+pub use clock::{Clock, SystemClock};
+pub use error::{AmbiguousCreate, EngineError, ObserveFailure};
+pub use event::{EngineEvent, EventSink, NoEvents, StepEvent};
+pub use interrupt::Interrupt;
+pub use prepare::{Planned, Started, begin, deploy, destroy, plan};
+pub use report::{BlockedStep, DoneStep, FailedStep, Report, RunStatus, StepError};
+pub use session::{DriftCheck, HoldWait, OnFailure, RunOptions, Session};
+pub use verbs::{Answer, Refreshed, forget, import, refresh, resolve};

@@ -1,0 +1,496 @@
+//! One mutating call: announced, made, repeated as long as that may help, its answer understood.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use notation_model::{Look, Owner, Record, ResourceId, ResourceType};
+use notation_planner::{StepKey, Transition};
+use notation_provider::{Found, OpContext, OpError, Progress, Token, Update};
+use notation_state::{
+    Batch, Call, Change, Entry, Event, Hold, Intent, OpenIntent, Outcome, StoreError,
+};
+
+use crate::{
+    EngineEvent, RunOptions, Session, StepError, StepEvent, draft,
+    limits::Limits,
+    look::{Looked, Looker, backoff, owner_text, owns},
+    world::TakenOver,
+};
+
+/// What every call of a run needs.
+pub(crate) struct Line {
+    pub session: Session,
+    pub hold: Hold,
+    pub limits: Limits,
+    pub options: RunOptions,
+    /// Earlier ids of the program's resources.
+    pub former: BTreeMap<ResourceId, Vec<ResourceId>>,
+    /// No new call: state cannot be written, or a failure ends the run.
+    pub stopped: AtomicBool,
+    /// Steps that wait for a delay to pass; they leave their place to others meanwhile.
+    pub asleep: AtomicUsize,
+    /// Told when `asleep` moves.
+    pub moved: tokio::sync::Notify,
+}
+
+/// A call to make.
+pub(crate) struct Job {
+    /// Its step.
+    pub key: StepKey,
+    /// Its name in the journal.
+    pub step: String,
+    /// What it is to people.
+    pub transition: Transition,
+    /// What is called.
+    pub call: Call,
+    /// The record as it will be.
+    pub draft: Record,
+    /// The record as it is; `None` for a create.
+    pub before: Option<Record>,
+    /// What earlier runs left open for it.
+    pub taken: TakenOver,
+}
+
+/// A call that was carried out. Its outcome is not recorded yet.
+pub(crate) struct Carried {
+    /// What there is now.
+    pub now: Now,
+    /// How many calls were made in all.
+    pub attempt: u32,
+}
+
+/// What there is after a call.
+pub(crate) enum Now {
+    /// The object, as the call left it.
+    Made(Record),
+    /// An object that was there already and is ours: as it was found.
+    Found(Record),
+    /// Nothing.
+    Gone,
+}
+
+/// Why a call was not carried out.
+pub(crate) enum CallEnd {
+    /// It failed.
+    Failed { error: StepError, attempt: u32 },
+    /// It was not made, since the run stops.
+    NotStarted,
+    /// A person stopped waiting for it; its intent stays open.
+    Interrupted,
+}
+
+/// What to do after an answer.
+enum Next {
+    Done(Now),
+    Fail(StepError),
+    /// Fails without an end in the journal: the next run must look.
+    LeaveOpen(StepError),
+    Again { why: String, after: Duration },
+}
+
+impl Line {
+    /// True when no new call shall start.
+    pub(crate) fn stops(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || self.session.interrupt.is_given()
+    }
+
+    /// Writes journal lines and changes. A store that fails ends the run: without a journal
+    /// there is no next call.
+    pub(crate) async fn append(
+        &self,
+        entries: Vec<Entry>,
+        changes: Vec<Change>,
+    ) -> Result<(), StepError> {
+        let Session {
+            store, deployment, ..
+        } = &self.session;
+        let batch = Batch { entries, changes };
+        store
+            .append(deployment, &self.hold, batch)
+            .await
+            .map_err(|error: StoreError| {
+                self.stopped.store(true, Ordering::Relaxed);
+                StepError::Store(Arc::new(error))
+            })
+    }
+
+    /// A journal line of now.
+    pub(crate) fn entry(&self, step: &str, attempt: u32, event: Event) -> Entry {
+        Entry {
+            run: self.hold.run.clone(),
+            step: step.to_owned(),
+            attempt,
+            at_ms: self.session.clock.now_ms(),
+            event,
+        }
+    }
+
+    pub(crate) fn looker(&self) -> Looker<'_> {
+        Looker {
+            session: &self.session,
+            limits: &self.limits,
+            max_attempts: self.options.max_attempts,
+        }
+    }
+
+    pub(crate) fn owner(&self, record: &Record) -> Owner {
+        Owner {
+            deployment: self.session.deployment.clone(),
+            resource: record.incarnation.resource.clone(),
+            generation: record.incarnation.generation,
+        }
+    }
+
+    pub(crate) fn former(&self, resource: &ResourceId) -> &[ResourceId] {
+        self.former.get(resource).map_or(&[], Vec::as_slice)
+    }
+
+    /// Makes the call. On success its intent is still open: the caller records the outcome
+    /// together with what changed.
+    pub(crate) async fn carry_out(&self, ty: &ResourceType, job: Job) -> Result<Carried, CallEnd> {
+        let repeats = job.taken.same.is_some();
+        let (token, mut attempt, mut resume) = match &job.taken.same {
+            Some(open) => (
+                Token(open.intent.token.clone()),
+                open.attempt,
+                open.resume.clone(),
+            ),
+            None => (random_token(), 0, None),
+        };
+        self.announce(&job, &token, attempt + 1).await?;
+        let started_ms = self.session.clock.now_ms();
+        let mut last = String::new();
+        for times in 1..=self.options.max_attempts.max(1) {
+            let slot = self.limits.slot(ty).await;
+            if times == 1 && self.stops() {
+                drop(slot);
+                return self.not_started(&job, attempt + 1).await;
+            }
+            attempt += 1;
+            let tell = |event: fn(StepEvent) -> EngineEvent, error: Option<String>| {
+                self.session.sink.event(&event(StepEvent {
+                    key: job.key.clone(),
+                    resource: job.draft.incarnation.resource.clone(),
+                    transition: job.transition,
+                    attempt,
+                    took_ms: self.session.clock.now_ms().saturating_sub(started_ms),
+                    error,
+                }));
+            };
+            if times == 1 {
+                tell(EngineEvent::StepStarted, None);
+            }
+            let context = OpContext {
+                token: token.clone(),
+                attempt,
+                resume: resume.clone(),
+                owner: self.owner(&job.draft),
+                assets: &*self.session.assets,
+            };
+            let answer = self.make(ty, &job, &context).await;
+            drop(slot);
+            let next = match answer {
+                Ok(Progress::Done(now)) => Next::Done(now),
+                Ok(Progress::Waiting {
+                    after_ms,
+                    resume: data,
+                    reason,
+                }) => {
+                    let event = Event::Waiting {
+                        resume: data.clone(),
+                        due_ms: self.session.clock.now_ms().saturating_add(after_ms),
+                        reason: reason.clone(),
+                    };
+                    let entry = self.entry(&job.step, attempt, event);
+                    self.append(vec![entry], Vec::new())
+                        .await
+                        .map_err(|error| CallEnd::Failed { error, attempt })?;
+                    resume = Some(data);
+                    Next::Again {
+                        why: reason,
+                        after: Duration::from_millis(after_ms),
+                    }
+                }
+                Err(error) => {
+                    let again = repeats || times > 1;
+                    self.understand(ty, &job, error, times, again, resume.is_some())
+                        .await
+                }
+            };
+            match next {
+                Next::Done(now) => return Ok(Carried { now, attempt }),
+                Next::LeaveOpen(error) => return Err(CallEnd::Failed { error, attempt }),
+                Next::Fail(error) => {
+                    let event = Event::Failed {
+                        error: error.to_string(),
+                    };
+                    let entry = self.entry(&job.step, attempt, event);
+                    let error = match self.append(vec![entry], Vec::new()).await {
+                        Ok(()) => error,
+                        Err(store) => store,
+                    };
+                    return Err(CallEnd::Failed { error, attempt });
+                }
+                Next::Again { why, after } => {
+                    last.clone_from(&why);
+                    if times < self.options.max_attempts {
+                        tell(EngineEvent::StepWaiting, Some(why));
+                        self.pause(after).await?;
+                    }
+                }
+            }
+        }
+        let error = StepError::Attempts {
+            attempts: attempt,
+            last,
+        };
+        Err(CallEnd::Failed { error, attempt })
+    }
+
+    /// Makes the intent durable; what nobody takes over is closed with it.
+    async fn announce(&self, job: &Job, token: &Token, attempt: u32) -> Result<(), CallEnd> {
+        let closed = job.taken.stale.iter().map(|open| self.closed(open));
+        let mut entries: Vec<Entry> = closed.collect();
+        // An intent that is taken over goes on under this step's name.
+        if let Some(open) = &job.taken.same
+            && open.step != job.step
+        {
+            entries.push(self.closed(open));
+        }
+        let intent = Intent {
+            call: job.call,
+            token: token.0.clone(),
+            draft: job.draft.clone(),
+        };
+        entries.push(self.entry(&job.step, attempt, Event::Intent(Box::new(intent))));
+        self.append(entries, Vec::new())
+            .await
+            .map_err(|error| CallEnd::Failed { error, attempt })
+    }
+
+    pub(crate) fn closed(&self, open: &OpenIntent) -> Entry {
+        self.entry(&open.step, open.attempt, Event::Outcome(Outcome::Closed))
+    }
+
+    /// The run stops before the call: the intent is closed, unless it is an earlier run's, whose
+    /// outcome is still not known.
+    async fn not_started(&self, job: &Job, attempt: u32) -> Result<Carried, CallEnd> {
+        if job.taken.same.is_none() && !self.stopped.load(Ordering::Relaxed) {
+            let event = Event::Outcome(Outcome::Closed);
+            let entry = self.entry(&job.step, attempt, event);
+            self.append(vec![entry], Vec::new())
+                .await
+                .map_err(|error| CallEnd::Failed { error, attempt })?;
+        }
+        Err(CallEnd::NotStarted)
+    }
+
+    async fn make(
+        &self,
+        ty: &ResourceType,
+        job: &Job,
+        context: &OpContext<'_>,
+    ) -> Result<Progress<Now>, OpError> {
+        let provider = self
+            .session
+            .registry
+            .provider(&ty.name)
+            .expect("the type came from the registry");
+        let key = job.draft.key.as_str();
+        let made = |progress| match progress {
+            Progress::Done(object) => {
+                Progress::Done(Now::Made(draft::answered(ty, &job.draft, object)))
+            }
+            Progress::Waiting {
+                after_ms,
+                resume,
+                reason,
+            } => Progress::Waiting {
+                after_ms,
+                resume,
+                reason,
+            },
+        };
+        match (job.call, &job.before) {
+            (Call::Update, Some(before)) => {
+                let update = Update {
+                    params: &job.draft.applied,
+                    prior: &before.applied,
+                    outputs: &before.outputs,
+                };
+                let answer = provider.update(context, &ty.name, key, update).await;
+                answer.map(made)
+            }
+            (Call::Create, _) | (Call::Update, None) => {
+                let answer = provider.create(context, &ty.name, &job.draft.applied).await;
+                answer.map(made)
+            }
+            (Call::Delete, _) => {
+                let outputs = &job.draft.outputs;
+                match provider.delete(context, &ty.name, key, outputs).await {
+                    Ok(Progress::Done(())) | Err(OpError::NotFound) => {
+                        Ok(Progress::Done(Now::Gone))
+                    }
+                    Ok(Progress::Waiting {
+                        after_ms,
+                        resume,
+                        reason,
+                    }) => Ok(Progress::Waiting {
+                        after_ms,
+                        resume,
+                        reason,
+                    }),
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+
+    /// What an answer that is not a success means (`engine.md` §7).
+    async fn understand(
+        &self,
+        ty: &ResourceType,
+        job: &Job,
+        error: OpError,
+        times: u32,
+        again: bool,
+        waits: bool,
+    ) -> Next {
+        let why = error.to_string();
+        match (job.call, error) {
+            (Call::Create, OpError::Exists { name, tags }) => {
+                let ours = if ty.tags {
+                    owns(&self.owner(&job.draft), &tags, self.former(&job.draft.incarnation.resource))
+                } else {
+                    // Without tags only our own earlier attempt can tell that it is ours.
+                    again
+                };
+                self.exists(ty, job, &name, ours, owner_text(&tags), times)
+                    .await
+            }
+            (Call::Create, OpError::Transient { after_ms, .. }) if !waits => {
+                match self.look_for(ty, job).await {
+                    Ok(Looked::Ours(found)) => {
+                        Next::Done(Now::Found(draft::found(ty, &job.draft, found)))
+                    }
+                    Ok(Looked::Foreign(found)) => {
+                        taken(found.object.key.clone(), owner_text(&found.tags))
+                    }
+                    Ok(Looked::Cannot) if ty.look == Look::Never => {
+                        Next::LeaveOpen(StepError::Ambiguous { last: why })
+                    }
+                    Ok(Looked::Absent | Looked::Cannot) | Err(_) => Next::Again {
+                        why,
+                        after: backoff(times, after_ms),
+                    },
+                }
+            }
+            (_, OpError::Transient { after_ms, .. }) => Next::Again {
+                why,
+                after: backoff(times, after_ms),
+            },
+            (Call::Delete, OpError::InUse { held_by }) => {
+                if times < self.options.max_attempts {
+                    Next::Again {
+                        why,
+                        after: backoff(times, None),
+                    }
+                } else {
+                    Next::Fail(StepError::Provider(OpError::InUse { held_by }))
+                }
+            }
+            (Call::Update, OpError::NotFound) => Next::Fail(StepError::Vanished),
+            (
+                Call::Create | Call::Update | Call::Delete,
+                error @ (OpError::NotFound
+                | OpError::Exists { .. }
+                | OpError::InUse { .. }
+                | OpError::Refused { .. }
+                | OpError::Failed { .. }),
+            ) => Next::Fail(StepError::Provider(error)),
+        }
+    }
+
+    /// A create that is answered *exists already* goes through the look.
+    async fn exists(
+        &self,
+        ty: &ResourceType,
+        job: &Job,
+        name: &str,
+        ours: bool,
+        owner: String,
+        times: u32,
+    ) -> Next {
+        let later = || Next::Again {
+            why: format!("{name} exists already and cannot be read yet"),
+            after: backoff(times, None),
+        };
+        match self.look_for(ty, job).await {
+            Ok(Looked::Ours(found)) if ty.tags || ours => {
+                Next::Done(Now::Found(draft::found(ty, &job.draft, found)))
+            }
+            Ok(Looked::Ours(found) | Looked::Foreign(found)) => {
+                let owner = owner_text(&found.tags);
+                if self.adopts(job) {
+                    return adopted(ty, job, found);
+                }
+                taken(name.to_owned(), owner)
+            }
+            Ok(Looked::Absent) | Err(_) if ours => later(),
+            Ok(Looked::Absent) | Err(_) if self.adopts(job) => later(),
+            Ok(Looked::Absent | Looked::Cannot) | Err(_) => {
+                taken(name.to_owned(), owner)
+            }
+        }
+    }
+
+    fn adopts(&self, job: &Job) -> bool {
+        let resource = &job.draft.incarnation.resource;
+        self.options.adopt.contains(resource)
+    }
+
+    async fn look_for(&self, ty: &ResourceType, job: &Job) -> Result<Looked, OpError> {
+        let owner = self.owner(&job.draft);
+        let former = self.former(&job.draft.incarnation.resource);
+        self.looker()
+            .for_created(ty, &owner, &job.draft.key, former)
+            .await
+    }
+
+    /// Waits, unless a person stops it: what is waited for is in the journal.
+    async fn pause(&self, after: Duration) -> Result<(), CallEnd> {
+        self.asleep.fetch_add(1, Ordering::Relaxed);
+        self.moved.notify_one();
+        let waited = tokio::select! {
+            () = self.session.clock.sleep(after) => Ok(()),
+            () = self.session.interrupt.given(1) => Err(CallEnd::Interrupted),
+        };
+        self.asleep.fetch_sub(1, Ordering::Relaxed);
+        waited
+    }
+}
+
+/// Somebody else's object, taken because a person asked for it: written in full, so that its tags
+/// become ours.
+fn adopted(ty: &ResourceType, job: &Job, found: Found) -> Next {
+    let mut record = draft::found(ty, &job.draft, found);
+    record.in_doubt = ty.updates;
+    Next::Done(Now::Found(record))
+}
+
+fn taken(name: String, owner: String) -> Next {
+    Next::Fail(StepError::Taken { name, owner })
+}
+
+/// A token that was never used: 32 lower-case hex digits.
+fn random_token() -> Token {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).expect("the system has a source of randomness");
+    Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

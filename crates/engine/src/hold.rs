@@ -1,0 +1,107 @@
+//! Taking, keeping and giving back the right to change a deployment (`engine.md` §7, *Hold*).
+
+use std::time::Duration;
+
+use notation_state::{Acquired, Claim, Fence, Hold, RENEW_MS, RunId, StoreError};
+use tokio::task::JoinHandle;
+
+use crate::{EngineError, EngineEvent, HoldWait, Session};
+
+/// How often a run that waits asks again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A hold that is renewed as long as this lives.
+pub(crate) struct Held {
+    pub hold: Hold,
+    session: Session,
+    renewer: JoinHandle<()>,
+}
+
+/// Takes the hold, waiting for it if asked to.
+///
+/// Errors: [`EngineError::Held`] when it is taken and nobody shall wait,
+/// [`EngineError::Interrupted`] when the person stopped waiting.
+pub(crate) async fn take(session: &Session, wait: HoldWait) -> Result<Held, EngineError> {
+    let run = RunId::random();
+    let mut over: Option<Fence> = None;
+    let mut told = false;
+    loop {
+        let claim = Claim {
+            run: run.clone(),
+            machine: session.machine.clone(),
+            now_ms: session.clock.now_ms(),
+            over,
+        };
+        match session.store.acquire(&session.deployment, &claim).await? {
+            Acquired::Free(hold) => return Ok(Held::new(session, hold)),
+            Acquired::TakenOver { hold, from } => {
+                session.sink.event(&EngineEvent::HoldTakenOver(from));
+                return Ok(Held::new(session, hold));
+            }
+            Acquired::Taken(theirs) => {
+                if over != Some(theirs.fence) && session.machine.knows_dead(&theirs.machine) {
+                    over = Some(theirs.fence);
+                    continue;
+                }
+                if wait == HoldWait::GiveUp {
+                    return Err(EngineError::Held(Box::new(theirs)));
+                }
+                if !told {
+                    session.sink.event(&EngineEvent::HoldWaiting(theirs));
+                    told = true;
+                }
+                tokio::select! {
+                    () = session.clock.sleep(ASK_AGAIN) => {}
+                    () = session.interrupt.given(1) => return Err(EngineError::Interrupted),
+                }
+            }
+        }
+    }
+}
+
+impl Held {
+    fn new(session: &Session, hold: Hold) -> Held {
+        let renewer = tokio::spawn(renew(session.clone(), hold.clone()));
+        Held {
+            hold,
+            session: session.clone(),
+            renewer,
+        }
+    }
+
+    /// Gives it back.
+    pub(crate) async fn release(self) -> Result<(), StoreError> {
+        self.renewer.abort();
+        let Session {
+            store, deployment, ..
+        } = &self.session;
+        store.release(deployment, &self.hold).await
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.renewer.abort();
+    }
+}
+
+/// Renews until the hold is lost. A renewal that fails otherwise is tried again with the next
+/// one: every append is fenced, so nothing can go wrong meanwhile.
+async fn renew(session: Session, hold: Hold) {
+    loop {
+        session.clock.sleep(Duration::from_millis(RENEW_MS)).await;
+        let now_ms = session.clock.now_ms();
+        let renewed = session
+            .store
+            .renew(&session.deployment, &hold, now_ms)
+            .await;
+        match renewed {
+            Ok(()) => {}
+            Err(StoreError::Fenced { .. }) => {
+                tracing::warn!(fence = hold.fence.0, "the hold was lost");
+                return;
+            }
+            Err(error) => tracing::warn!(%error, "the hold could not be renewed"),
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! From a desired graph to a plan, and from there to a run.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize},
+    },
+};
+
+use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretName, Value};
+use notation_planner::{
+    Observation, Observed, Plan, PlanError, PlanInput, PlanOptions, PlanProblem, Prior,
+};
+use notation_state::{DeploymentState, Hold, OpenIntent};
+
+use crate::{
+    DriftCheck, EngineError, Report, RunOptions, Session,
+    call::Line,
+    draft,
+    hold::{self, Held},
+    limits::Limits,
+    look::Looker,
+    observe::observe,
+    recover::{self, Recovered},
+    run,
+};
+
+/// A plan and what it was made from.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// What would be done.
+    pub plan: Plan,
+    /// The records it was made from.
+    pub prior: Prior,
+    /// What the providers said.
+    pub observed: Observed,
+}
+
+/// Plans without a hold: looks at intents without outcome and at the providers, and writes
+/// nothing, anywhere.
+///
+/// Errors: as [`EngineError`] says; all problems of a kind at once.
+pub async fn plan(
+    session: &Session,
+    desired: &DesiredGraph,
+    options: &RunOptions,
+) -> Result<Planned, EngineError> {
+    judge(session, desired)?;
+    let secrets = secrets(session, desired).await?;
+    let state = session.store.load(&session.deployment).await?;
+    let limits = Limits::new(&session.registry, options.parallelism);
+    let looker = Looker {
+        session,
+        limits: &limits,
+        max_attempts: options.max_attempts,
+    };
+    let former = former(desired);
+    let recovered = recover::look(&looker, &state, &former, options.parallelism).await?;
+    let observed = look_around(&looker, &recovered, options).await?;
+    make_plan(
+        session,
+        desired,
+        recovered.records,
+        observed,
+        &secrets,
+        &options.plan,
+    )
+}
+
+/// A run that holds its deployment, has recovered and planned, and did nothing else yet.
+pub struct Started {
+    held: Held,
+    line: Arc<Line>,
+    desired: Arc<DesiredGraph>,
+    secrets: Arc<BTreeMap<SecretName, Value>>,
+    planned: Planned,
+    open: Vec<OpenIntent>,
+    exports: BTreeMap<String, Value>,
+    started_ms: u64,
+}
+
+/// Takes the hold, recovers what earlier runs left open, looks, and plans.
+///
+/// Errors: as [`EngineError`] says; the hold is given back.
+pub async fn begin(
+    session: &Session,
+    desired: Arc<DesiredGraph>,
+    options: &RunOptions,
+) -> Result<Started, EngineError> {
+    judge(session, &desired)?;
+    let started_ms = session.clock.now_ms();
+    let secrets = Arc::new(secrets(session, &desired).await?);
+    let held = hold::take(session, options.hold).await?;
+    let line = Arc::new(line(session, &held.hold, options, &desired));
+    let ready = tokio::select! {
+        ready = get_ready(&line, &desired, &secrets) => ready,
+        () = session.interrupt.given(2) => Err(EngineError::Interrupted),
+    };
+    match ready {
+        Ok((planned, open, exports)) => Ok(Started {
+            held,
+            line,
+            desired,
+            secrets,
+            planned,
+            open,
+            exports,
+            started_ms,
+        }),
+        Err(error) => {
+            // The first error says more than one of giving back could.
+            drop(held.release().await);
+            Err(error)
+        }
+    }
+}
+
+/// Deploys: [`begin`] and [`Started::run`] in one go, for programs that ask nobody.
+pub async fn deploy(
+    session: &Session,
+    desired: Arc<DesiredGraph>,
+    options: &RunOptions,
+) -> Result<Report, EngineError> {
+    begin(session, desired, options).await?.run().await
+}
+
+/// Destroys: a deploy of the empty graph. Needs no program.
+pub async fn destroy(session: &Session, options: &RunOptions) -> Result<Report, EngineError> {
+    deploy(session, Arc::new(DesiredGraph::default()), options).await
+}
+
+impl Started {
+    /// What will be done.
+    pub fn plan(&self) -> &Plan {
+        &self.planned.plan
+    }
+
+    /// The plan and what it was made from.
+    pub fn planned(&self) -> &Planned {
+        &self.planned
+    }
+
+    /// The hold of this run.
+    pub fn hold(&self) -> &Hold {
+        &self.held.hold
+    }
+
+    /// Gives the hold back; nothing was done.
+    pub async fn give_up(self) -> Result<(), EngineError> {
+        Ok(self.held.release().await?)
+    }
+
+    /// Runs the plan, plans once more where running showed a replacement that was announced as
+    /// possible, and gives the hold back.
+    ///
+    /// Errors: state could not be written before the first step; what fails later is in the
+    /// report.
+    pub async fn run(self) -> Result<Report, EngineError> {
+        let Started {
+            held,
+            line,
+            desired,
+            secrets,
+            planned,
+            open,
+            exports,
+            started_ms,
+        } = self;
+        let report = run::rounds(run::Rounds {
+            line: line.clone(),
+            desired,
+            secrets,
+            planned,
+            open,
+            exports,
+            started_ms,
+        })
+        .await;
+        let released = held.release().await;
+        let report = report?;
+        released?;
+        Ok(report)
+    }
+}
+
+type Ready = (Planned, Vec<OpenIntent>, BTreeMap<String, Value>);
+
+async fn get_ready(
+    line: &Line,
+    desired: &DesiredGraph,
+    secrets: &BTreeMap<SecretName, Value>,
+) -> Result<Ready, EngineError> {
+    let (session, options) = (&line.session, &line.options);
+    let state = session.store.load(&session.deployment).await?;
+    let recovered = recovered(line, &state).await?;
+    let observed = look_around(&line.looker(), &recovered, options).await?;
+    let planned = make_plan(
+        session,
+        desired,
+        recovered.records,
+        observed,
+        secrets,
+        &options.plan,
+    )?;
+    if session.interrupt.is_given() {
+        return Err(EngineError::Interrupted);
+    }
+    Ok((planned, recovered.open, state.exports))
+}
+
+/// Looks up what earlier runs left open and records what was found.
+pub(crate) async fn recovered(
+    line: &Line,
+    state: &DeploymentState,
+) -> Result<Recovered, EngineError> {
+    let parallelism = line.options.parallelism;
+    let mut recovered =
+        recover::look(&line.looker(), state, &line.former, parallelism).await?;
+    recovered.record(line).await?;
+    Ok(recovered)
+}
+
+pub(crate) fn line(
+    session: &Session,
+    hold: &Hold,
+    options: &RunOptions,
+    desired: &DesiredGraph,
+) -> Line {
+    Line {
+        session: session.clone(),
+        hold: hold.clone(),
+        limits: Limits::new(&session.registry, options.parallelism),
+        options: options.clone(),
+        former: former(desired),
+        stopped: AtomicBool::new(false),
+        asleep: AtomicUsize::new(0),
+        moved: tokio::sync::Notify::new(),
+    }
+}
+
+/// What a program is refused for whatever exists, before anybody is asked.
+fn judge(session: &Session, desired: &DesiredGraph) -> Result<(), EngineError> {
+    notation_planner::judge(desired, session.registry.types()).map_err(|loops| {
+        let problems = loops.into_iter().map(PlanProblem::Loop).collect();
+        EngineError::Plan(PlanError { problems })
+    })
+}
+
+/// Values of the secrets that the program names.
+///
+/// Errors: [`EngineError::MissingSecrets`] with all that are not set.
+async fn secrets(
+    session: &Session,
+    desired: &DesiredGraph,
+) -> Result<BTreeMap<SecretName, Value>, EngineError> {
+    let named = desired.secrets();
+    if named.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let set: BTreeSet<SecretName> = session
+        .store
+        .secret_names(&session.deployment)
+        .await?
+        .into_iter()
+        .collect();
+    let missing: Vec<SecretName> = named
+        .into_iter()
+        .filter(|name| !set.contains(*name))
+        .cloned()
+        .collect();
+    if !missing.is_empty() {
+        return Err(EngineError::MissingSecrets(missing));
+    }
+    Ok(session.store.secrets(&session.deployment).await?)
+}
+
+fn former(desired: &DesiredGraph) -> BTreeMap<ResourceId, Vec<ResourceId>> {
+    let renamed = desired
+        .resources
+        .values()
+        .filter(|desired| !desired.formerly.is_empty());
+    renamed
+        .map(|desired| (desired.id.clone(), desired.formerly.clone()))
+        .collect()
+}
+
+async fn look_around(
+    looker: &Looker<'_>,
+    recovered: &Recovered,
+    options: &RunOptions,
+) -> Result<Observed, EngineError> {
+    match options.drift {
+        DriftCheck::Skip => Ok(Observed::default()),
+        DriftCheck::Read => observe(looker, &recovered.records, options.parallelism).await,
+    }
+}
+
+pub(crate) fn make_plan(
+    session: &Session,
+    desired: &DesiredGraph,
+    records: BTreeMap<Incarnation, Record>,
+    observed: Observed,
+    secrets: &BTreeMap<SecretName, Value>,
+    options: &PlanOptions,
+) -> Result<Planned, EngineError> {
+    let prior = Prior { records };
+    let plan = notation_planner::plan(&PlanInput {
+        deployment: &session.deployment,
+        types: session.registry.types(),
+        desired,
+        prior: &prior,
+        observed: &observed,
+        secrets,
+        options,
+    })?;
+    Ok(Planned {
+        plan,
+        prior,
+        observed,
+    })
+}
+
+/// Records with what was observed laid over them: live ones, and those found gone.
+pub(crate) fn as_observed(
+    session: &Session,
+    planned: &Planned,
+) -> (BTreeMap<Incarnation, Record>, BTreeMap<Incarnation, Record>) {
+    let types = session.registry.types();
+    let mut live = BTreeMap::new();
+    let mut gone = BTreeMap::new();
+    for (incarnation, record) in &planned.prior.records {
+        let found = planned.observed.0.get(incarnation);
+        let record = match (found, types.get(&record.ty)) {
+            (Some(Observation::There { params, outputs }), Some(ty)) => {
+                draft::observed(ty, record, params, outputs)
+            }
+            (Some(Observation::Gone), _) => Record {
+                gone: true,
+                ..record.clone()
+            },
+            (None, _) | (Some(Observation::There { .. }), None) => record.clone(),
+        };
+        let into = if record.gone { &mut gone } else { &mut live };
+        into.insert(incarnation.clone(), record);
+    }
+    (live, gone)
+}

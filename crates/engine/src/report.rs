@@ -1,0 +1,198 @@
+//! What became of a run.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use notation_model::{ResourceId, Value};
+use notation_planner::{StepKey, Transition, Unsettled};
+use notation_provider::OpError;
+use notation_state::StoreError;
+
+/// What became of a run. State is consistent whatever the status.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// How it ended.
+    pub status: RunStatus,
+    /// Steps that reached their goal, in the order in which they did. Steps that found nothing
+    /// to do are left out.
+    pub done: Vec<DoneStep>,
+    /// Steps that did not.
+    pub failed: Vec<FailedStep>,
+    /// Steps that were not tried since one before them failed.
+    pub blocked: Vec<BlockedStep>,
+    /// What the entry exports; what was exported before when the run did not finish.
+    pub outputs: BTreeMap<String, Value>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunStatus {
+    /// Everything is as the program asks.
+    Done,
+    /// Something failed.
+    Failed,
+    /// A person stopped it.
+    Interrupted,
+}
+
+/// A step that reached its goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoneStep {
+    /// Which step; a write of a settle pass has a key of its own.
+    pub key: StepKey,
+    /// Whom it is about.
+    pub resource: ResourceId,
+    /// What was done.
+    pub transition: Transition,
+    /// How many calls it took.
+    pub attempt: u32,
+}
+
+/// A step that did not reach its goal.
+#[derive(Debug, Clone)]
+pub struct FailedStep {
+    /// Which step.
+    pub key: StepKey,
+    /// Whom it is about.
+    pub resource: ResourceId,
+    /// What was tried.
+    pub transition: Transition,
+    /// How many calls were made.
+    pub attempt: u32,
+    /// Why.
+    pub error: StepError,
+}
+
+/// A step that was not tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockedStep {
+    /// Which step.
+    pub key: StepKey,
+    /// Whom it is about.
+    pub resource: ResourceId,
+    /// The failed step that it waits for, directly or not.
+    pub by: StepKey,
+}
+
+/// Why a step failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StepError {
+    /// The provider said no.
+    #[error("{0}")]
+    Provider(OpError),
+    /// The provider kept asking to wait or to repeat.
+    #[error("gave up after {attempts} attempts: {last}")]
+    Attempts {
+        /// How many.
+        attempts: u32,
+        /// What was said last.
+        last: String,
+    },
+    /// The name is taken by an object that is not ours.
+    #[error("{name} exists already and belongs to {owner}")]
+    Taken {
+        /// The name.
+        name: String,
+        /// Whose it is.
+        owner: String,
+    },
+    /// A create was cut off and nobody can tell whether it happened.
+    #[error("the answer to a create was lost ({last}) and the type cannot be looked up")]
+    Ambiguous {
+        /// What was said last.
+        last: String,
+    },
+    /// State could not be written; the run stops.
+    #[error("{0}")]
+    Store(Arc<StoreError>),
+    /// A cycle that does not settle.
+    #[error("{0}")]
+    Unsettled(Box<Unsettled>),
+    /// A value that became known while running asks for a replacement that was not announced or
+    /// that cannot stand side by side (`engine.md` §6).
+    #[error("{} of {resource} cannot be changed and turned out different{source_text}", fields.join(", "))]
+    WouldReplace {
+        /// Which resource.
+        resource: ResourceId,
+        /// Which fields.
+        fields: Vec<String>,
+        /// ` (read from b.id)`, or empty.
+        source_text: String,
+    },
+    /// A resource would be replaced a second time in one deploy.
+    #[error("{resource} was replaced in this deploy and would be replaced again: {} changed once more", fields.join(", "))]
+    ReplacedTwice {
+        /// Which resource.
+        resource: ResourceId,
+        /// Which fields.
+        fields: Vec<String>,
+    },
+    /// A value that should be known by now is not: our bug.
+    #[error("{what} is not known")]
+    Unknown {
+        /// How people see it.
+        what: String,
+    },
+    /// The object vanished while it was worked on.
+    #[error("the object is gone")]
+    Vanished,
+    /// The provider's code panicked: a bug.
+    #[error("the provider broke: {0}")]
+    Panicked(String),
+}
+
+impl StepError {
+    /// Stable code; its page is in `docs/errors/`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            StepError::Provider(OpError::InUse { .. }) => "run::still_in_use",
+            StepError::Provider(_) => "run::provider_refused",
+            StepError::Attempts { .. } => "run::out_of_attempts",
+            StepError::Taken { .. } => "run::not_ours",
+            StepError::Ambiguous { .. } => "run::ambiguous_create",
+            StepError::Store(error) => error.code(),
+            StepError::Unsettled(_) => "run::unsettled",
+            StepError::WouldReplace { .. } => "run::would_replace",
+            StepError::ReplacedTwice { .. } => "run::replaced_twice",
+            StepError::Unknown { .. } | StepError::Panicked(_) => "run::bug",
+            StepError::Vanished => "run::vanished",
+        }
+    }
+
+    /// What to do about it.
+    pub fn help(&self, resource: &ResourceId) -> String {
+        match self {
+            StepError::Provider(OpError::InUse { .. }) => {
+                "remove what still refers to it, then run the command again".into()
+            }
+            StepError::Provider(_) => {
+                "repair what the provider names, then run the command again: it goes on from here"
+                    .into()
+            }
+            StepError::Attempts { .. } => {
+                "run the command again: it goes on from here; --max-attempts waits longer".into()
+            }
+            StepError::Taken { .. } => format!(
+                "use another name, or take the object over with --adopt {resource} when you are \
+                 sure that its owner does not need it"
+            ),
+            StepError::Ambiguous { .. } => format!(
+                "look whether it exists, then `notation resolve ENTRY {resource} --created KEY` or \
+                 `--absent`"
+            ),
+            StepError::Store(error) => error.help(),
+            StepError::Unsettled(unsettled) => unsettled.help(),
+            StepError::WouldReplace { .. } => {
+                format!("if it may be replaced, deploy again with --replace {resource}")
+            }
+            StepError::ReplacedTwice { .. } => {
+                "refer to an output that stays the same, such as a name or an ARN".into()
+            }
+            StepError::Unknown { .. } | StepError::Panicked(_) => {
+                "this is a bug; state is consistent".into()
+            }
+            StepError::Vanished => "run the command again: it will be made again".into(),
+        }
+    }
+}

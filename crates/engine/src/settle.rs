@@ -1,0 +1,148 @@
+//! Settling a cycle: a bounded repetition of the same step over its members (`engine.md` §4).
+
+use std::collections::BTreeMap;
+
+use notation_model::{Incarnation, Params};
+use notation_planner::{
+    Cycle, CycleKey, Goal, Role, SettleHistory, SettleWrite, StepKey, Subject, Transition,
+    culprits, differing,
+};
+
+use crate::{
+    EngineEvent, StepError,
+    run::Run,
+    step::{self, StepEnd, Write},
+    world::Moment,
+};
+
+/// Runs passes until one finds no difference. The last pass only looks.
+pub(crate) async fn settle(run: &Run, key: &StepKey, cycle: &CycleKey) -> StepEnd {
+    let Some(cycle) = run.plan.cycles.iter().find(|found| found.key == *cycle) else {
+        return StepEnd::Done(Vec::new());
+    };
+    let started_ms = run.line.session.clock.now_ms();
+    let mut done = Vec::new();
+    let untouched = {
+        let world = run.world();
+        !cycle
+            .members
+            .iter()
+            .any(|member| world.written.contains(member))
+    };
+    if untouched {
+        return StepEnd::Done(done);
+    }
+    let before = outputs(run, cycle);
+    let mut writes: Vec<SettleWrite> = Vec::new();
+    for pass in 1..=cycle.passes {
+        let last = pass == cycle.passes;
+        let mut written = Vec::new();
+        let mut pending = Vec::new();
+        for member in &cycle.members {
+            let changed = match differences(run, member) {
+                Ok(changed) => changed,
+                Err(end) => return end,
+            };
+            if changed.is_empty() {
+                continue;
+            }
+            if last {
+                pending.push((member.clone(), changed));
+                continue;
+            }
+            let write = Write {
+                key: StepKey {
+                    subject: Subject::Incarnation(member.clone()),
+                    role: Role::Settle { pass },
+                },
+                incarnation: member,
+                goal: Goal::Settled,
+                moment: Moment::Settling,
+            };
+            match step::reach(run, &write).await {
+                StepEnd::Done(steps) => done.extend(steps),
+                other => return other,
+            }
+            writes.push(SettleWrite {
+                pass,
+                member: member.clone(),
+                changed,
+                outputs: outputs_of(run, member),
+            });
+            written.push(member.resource.clone());
+        }
+        let quiet = written.is_empty();
+        run.line.session.sink.event(&EngineEvent::SettlePass {
+            cycle: cycle.key.clone(),
+            pass,
+            of: cycle.passes,
+            written,
+        });
+        if !pending.is_empty() {
+            return unsettled(run, cycle, &before, &writes, &pending);
+        }
+        if quiet {
+            break;
+        }
+    }
+    step::tell_done(run, key, &cycle.key.0, &done, started_ms);
+    StepEnd::Done(done)
+}
+
+/// Fields in which a member differs from what the newest outputs ask for.
+fn differences(run: &Run, member: &Incarnation) -> Result<Vec<String>, StepEnd> {
+    let world = run.world();
+    let Some(record) = world.live.get(member) else {
+        return Ok(Vec::new());
+    };
+    let write = Write {
+        key: StepKey {
+            subject: Subject::Incarnation(member.clone()),
+            role: Role::Settle { pass: 0 },
+        },
+        incarnation: member,
+        goal: Goal::Settled,
+        moment: Moment::Settling,
+    };
+    let (ty, params) = step::wanted(run, &world, &write)?;
+    Ok(differing(&ty, &record.applied, &params))
+}
+
+fn outputs(run: &Run, cycle: &Cycle) -> BTreeMap<Incarnation, Params> {
+    let members = cycle.members.iter();
+    members
+        .map(|member| (member.clone(), outputs_of(run, member)))
+        .collect()
+}
+
+fn outputs_of(run: &Run, member: &Incarnation) -> Params {
+    let world = run.world();
+    let record = world.live.get(member);
+    record.map(|record| record.outputs.clone()).unwrap_or_default()
+}
+
+fn unsettled(
+    run: &Run,
+    cycle: &Cycle,
+    before: &BTreeMap<Incarnation, Params>,
+    writes: &[SettleWrite],
+    pending: &[(Incarnation, Vec<String>)],
+) -> StepEnd {
+    let history = SettleHistory {
+        cycle,
+        intended: &run.plan.intended,
+        before,
+        writes,
+        pending,
+    };
+    let found = culprits(&history, &|member| {
+        let intended = run.plan.intended.get(member)?;
+        let types = run.line.session.registry.types();
+        types.get(&intended.ty).cloned()
+    });
+    StepEnd::Failed {
+        error: StepError::Unsettled(Box::new(found)),
+        transition: Transition::Settle,
+        attempt: 0,
+    }
+}

@@ -1,0 +1,450 @@
+//! One step: resolve, decide, announce, call, record.
+
+use std::collections::BTreeSet;
+
+use notation_model::{
+    Expr, Incarnation, Params, Record, ResourceId, ResourceType, Role as FieldRole, Shape,
+};
+use notation_planner::{
+    Act, Goal, Intended, ParamsError, Role, Step, StepKey, Subject, Transition, contributions_of,
+    decide, differing, params_of,
+};
+use notation_provider::OpError;
+use notation_state::{Call, Change, Event, Outcome};
+
+use crate::{
+    DoneStep, EngineEvent, StepError, StepEvent,
+    call::{CallEnd, Job, Now},
+    draft::{self, Resolved},
+    run::{Run, forecast},
+    settle,
+    world::{Moment, Seen, World, puts},
+};
+
+/// How a step ended.
+pub(crate) enum StepEnd {
+    /// Its goal is reached; what was done, if anything.
+    Done(Vec<DoneStep>),
+    /// It is not.
+    Failed {
+        error: StepError,
+        transition: Transition,
+        attempt: u32,
+    },
+    /// The run stops; nothing was tried.
+    NotStarted,
+    /// The run stops; what was tried goes on with the next run.
+    Interrupted,
+    /// The resource must be replaced, as the plan announced; `error` says so if it is not.
+    Replace {
+        resource: ResourceId,
+        error: StepError,
+        attempt: u32,
+    },
+}
+
+impl StepEnd {
+    pub(crate) fn failed(error: StepError) -> StepEnd {
+        StepEnd::Failed {
+            error,
+            transition: Transition::None,
+            attempt: 0,
+        }
+    }
+
+    fn of(end: CallEnd, transition: Transition) -> StepEnd {
+        match end {
+            CallEnd::Failed { error, attempt } => StepEnd::Failed {
+                error,
+                transition,
+                attempt,
+            },
+            CallEnd::NotStarted => StepEnd::NotStarted,
+            CallEnd::Interrupted => StepEnd::Interrupted,
+        }
+    }
+}
+
+/// What a write is about.
+pub(crate) struct Write<'a> {
+    /// Its step.
+    pub key: StepKey,
+    /// Whom it is about.
+    pub incarnation: &'a Incarnation,
+    /// What is to be reached.
+    pub goal: Goal,
+    /// What peers' outputs are seen.
+    pub moment: Moment,
+}
+
+/// A write that was decided.
+struct Aim {
+    ty: ResourceType,
+    before: Option<Record>,
+    draft: Record,
+    act: Act,
+}
+
+/// Runs one step of the plan.
+pub(crate) async fn run_step(run: &Run, index: usize) -> StepEnd {
+    let step: &Step = &run.plan.steps[index];
+    let incarnation = match &step.key.subject {
+        Subject::Cycle(cycle) => return settle::settle(run, &step.key, cycle).await,
+        Subject::Incarnation(incarnation) => incarnation,
+    };
+    let started_ms = run.line.session.clock.now_ms();
+    let end = match step.goal {
+        Goal::Absent => remove(run, &step.key, incarnation).await,
+        goal @ (Goal::Placeholder | Goal::Complete | Goal::Settled) => {
+            let is_new = !run.world().live.contains_key(incarnation);
+            let write = Write {
+                key: step.key.clone(),
+                incarnation,
+                goal,
+                moment: Moment::Step,
+            };
+            let end = reach(run, &write).await;
+            // A new one's first step is what its peers wait for; so is a revert.
+            if matches!(end, StepEnd::Done(_)) && (is_new || step.key.role == Role::Placeholder) {
+                run.world().first_step_done(incarnation);
+            }
+            end
+        }
+    };
+    if let StepEnd::Done(done) = &end {
+        tell_done(run, &step.key, &incarnation.resource, done, started_ms);
+    }
+    end
+}
+
+pub(crate) fn tell_done(
+    run: &Run,
+    key: &StepKey,
+    resource: &ResourceId,
+    done: &[DoneStep],
+    started_ms: u64,
+) {
+    let session = &run.line.session;
+    let last = done.last();
+    session.sink.event(&EngineEvent::StepDone(StepEvent {
+        key: key.clone(),
+        resource: resource.clone(),
+        transition: last.map_or(Transition::None, |done| done.transition),
+        attempt: last.map_or(0, |done| done.attempt),
+        took_ms: session.clock.now_ms().saturating_sub(started_ms),
+        error: None,
+    }));
+}
+
+/// Brings a staying incarnation to a shape, or reverts a leaving one. An object that was found
+/// where one was to be made is recorded, and brought to the goal like any other.
+pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
+    let mut done = Vec::new();
+    loop {
+        let aim = {
+            let world = run.world();
+            match aim(run, &world, write) {
+                Ok(aim) => aim,
+                Err(end) => return end,
+            }
+        };
+        let (call, transition) = match &aim.act {
+            Act::Nothing | Act::Delete => return restate(run, aim, done).await,
+            Act::Create(_) => (Call::Create, Transition::Create),
+            Act::Update { .. } if write.goal == Goal::Placeholder => {
+                (Call::Update, Transition::Revert)
+            }
+            Act::Update { .. } => (Call::Update, Transition::Update),
+        };
+        let taken = run.world().take_over(call, &aim.draft);
+        let job = Job {
+            step: write.key.to_string(),
+            key: write.key.clone(),
+            transition,
+            call,
+            draft: aim.draft,
+            before: aim.before,
+            taken,
+        };
+        let carried = match run.line.carry_out(&aim.ty, job).await {
+            Ok(carried) => carried,
+            Err(end) => return StepEnd::of(end, transition),
+        };
+        let (record, found) = match carried.now {
+            Now::Made(record) => (record, false),
+            Now::Found(record) => (record, true),
+            Now::Gone => {
+                return StepEnd::failed(StepError::Provider(OpError::NotFound));
+            }
+        };
+        let changes = run.world().changes_for(record);
+        let outcome = Event::Outcome(Outcome::Done);
+        let entry = run
+            .line
+            .entry(&write.key.to_string(), carried.attempt, outcome);
+        if let Err(error) = run.line.append(vec![entry], puts(&changes)).await {
+            return StepEnd::Failed {
+                error,
+                transition,
+                attempt: carried.attempt,
+            };
+        }
+        {
+            let mut world = run.world();
+            world.written.insert(write.incarnation.clone());
+            world.recorded(changes);
+        }
+        done.push(DoneStep {
+            key: write.key.clone(),
+            resource: write.incarnation.resource.clone(),
+            transition,
+            attempt: carried.attempt,
+        });
+        if !found {
+            return StepEnd::Done(done);
+        }
+    }
+}
+
+/// Records edges, shape and marks of what needs no write.
+async fn restate(run: &Run, aim: Aim, done: Vec<DoneStep>) -> StepEnd {
+    if let Some(before) = &aim.before
+        && *before != aim.draft
+    {
+        let changes = run.world().changes_for(aim.draft);
+        if let Err(error) = run.line.append(Vec::new(), puts(&changes)).await {
+            return StepEnd::failed(error);
+        }
+        run.world().recorded(changes);
+    }
+    StepEnd::Done(done)
+}
+
+/// Resolves and decides. Pure but for reading the world.
+fn aim(run: &Run, world: &World, write: &Write<'_>) -> Result<Aim, StepEnd> {
+    let before = world.live.get(write.incarnation);
+    let intended = run.plan.intended.get(write.incarnation);
+    let types = run.line.session.registry.types();
+    let name = match (intended, before) {
+        (Some(intended), _) => &intended.ty,
+        (None, Some(record)) => &record.ty,
+        (None, None) => return Err(StepEnd::Done(Vec::new())),
+    };
+    let ty = types
+        .get(name)
+        .expect("the planner plans only what is registered");
+    // A revert writes the recorded config, so it needs nothing (`engine.md` §3).
+    if write.goal == Goal::Placeholder
+        && let Some(record) = before
+    {
+        let draft = draft::reverted(record);
+        return Ok(Aim {
+            act: decide(Some(record), write.goal, ty, &draft.applied),
+            ty: ty.clone(),
+            before: Some(record.clone()),
+            draft,
+        });
+    }
+    let Some(intended) = intended else {
+        return Err(StepEnd::Done(Vec::new()));
+    };
+    let shape = match write.goal {
+        Goal::Placeholder => Shape::Placeholder,
+        Goal::Complete | Goal::Settled | Goal::Absent => Shape::Complete,
+    };
+    let seen = Seen {
+        world,
+        plan: &run.plan,
+        secrets: &run.secrets,
+        ty,
+        reader: intended,
+        moment: write.moment,
+    };
+    let resolved = resolve(ty, intended, shape, &seen)?;
+    if let Some(record) = before {
+        let changed = differing(ty, &record.applied, &resolved.params);
+        if let Some(end) = replacement(run, ty, write.incarnation, intended, &changed) {
+            return Err(end);
+        }
+    }
+    let draft = draft::staying(ty, write.incarnation, intended, shape, resolved, before);
+    Ok(Aim {
+        act: decide(before, write.goal, ty, &draft.applied),
+        ty: ty.clone(),
+        before: before.cloned(),
+        draft,
+    })
+}
+
+/// What settling asks of a member: its type and parameters from the newest outputs.
+pub(crate) fn wanted(
+    run: &Run,
+    world: &World,
+    write: &Write<'_>,
+) -> Result<(ResourceType, Params), StepEnd> {
+    let aim = aim(run, world, write)?;
+    Ok((aim.ty, aim.draft.applied))
+}
+
+fn resolve(
+    ty: &ResourceType,
+    intended: &Intended,
+    shape: Shape,
+    seen: &Seen<'_>,
+) -> Result<Resolved, StepEnd> {
+    let refused = |error: ParamsError| {
+        StepEnd::failed(StepError::Provider(OpError::Refused {
+            message: error.to_string(),
+        }))
+    };
+    let params = params_of(ty, intended, shape, seen).map_err(refused)?;
+    known(&params)?;
+    let config = params_of(ty, intended, Shape::Placeholder, seen).map_err(refused)?;
+    let contributions = match shape {
+        Shape::Placeholder => Vec::new(),
+        Shape::Complete => contributions_of(ty, intended, seen),
+    };
+    Ok(Resolved {
+        params,
+        config,
+        contributions,
+    })
+}
+
+/// No call is made with a value that is not known.
+fn known(params: &Params) -> Result<(), StepEnd> {
+    let unknown = params.values().flat_map(|value| value.unknowns()).next();
+    match unknown {
+        None => Ok(()),
+        Some(unknown) => Err(StepEnd::failed(StepError::Unknown {
+            what: unknown.text.clone(),
+        })),
+    }
+}
+
+/// A value that became known changes what cannot be changed (`engine.md` §6).
+fn replacement(
+    run: &Run,
+    ty: &ResourceType,
+    incarnation: &Incarnation,
+    intended: &Intended,
+    changed: &[String],
+) -> Option<StepEnd> {
+    let fixed: Vec<String> = changed
+        .iter()
+        .filter(|name| {
+            let field = ty.fields.get(*name);
+            !ty.updates || field.is_some_and(|field| field.immutable || field.key)
+        })
+        .cloned()
+        .collect();
+    if fixed.is_empty() {
+        return None;
+    }
+    let resource = incarnation.resource.clone();
+    if run.replaced.contains(&resource) {
+        return Some(StepEnd::failed(StepError::ReplacedTwice {
+            resource,
+            fields: fixed,
+        }));
+    }
+    let announced = fixed
+        .iter()
+        .all(|field| intended.may_replace.contains(field));
+    let error = StepError::WouldReplace {
+        source_text: sources(intended, &fixed),
+        resource: resource.clone(),
+        fields: fixed.clone(),
+    };
+    if announced && side_by_side(run, ty, &resource, &fixed) {
+        return Some(StepEnd::Replace {
+            resource,
+            error,
+            attempt: 0,
+        });
+    }
+    Some(StepEnd::failed(error))
+}
+
+/// Whether an old and a new incarnation can exist at the same time.
+fn side_by_side(run: &Run, ty: &ResourceType, resource: &ResourceId, changed: &[String]) -> bool {
+    let Some((field, declared)) = ty.key_field() else {
+        return true;
+    };
+    let written = run
+        .desired
+        .resources
+        .get(resource)
+        .and_then(|desired| desired.config.get(field));
+    match (declared.role, written) {
+        (FieldRole::Computed, _) | (FieldRole::Param, None | Some(Expr::Name)) => true,
+        (FieldRole::Param, Some(_)) => changed.iter().any(|name| name == field),
+    }
+}
+
+/// ` (read from b.id)`: what the fields read.
+fn sources(intended: &Intended, fields: &[String]) -> String {
+    let config = intended
+        .config
+        .iter()
+        .filter(|(name, _)| fields.contains(name))
+        .map(|(_, expr)| expr);
+    let contributed = intended
+        .contributions
+        .iter()
+        .filter(|contribution| fields.contains(&contribution.field))
+        .map(|contribution| &contribution.value);
+    let read: BTreeSet<String> = config
+        .chain(contributed)
+        .flat_map(Expr::references)
+        .map(|(_, source)| source.to_string())
+        .collect();
+    if read.is_empty() {
+        String::new()
+    } else {
+        let read: Vec<String> = read.into_iter().collect();
+        format!(" (read from {})", read.join(", "))
+    }
+}
+
+/// Removes an object and its record.
+async fn remove(run: &Run, key: &StepKey, incarnation: &Incarnation) -> StepEnd {
+    let Some(record) = run.world().live.get(incarnation).cloned() else {
+        return StepEnd::Done(Vec::new());
+    };
+    let types = run.line.session.registry.types();
+    let ty = types
+        .get(&record.ty)
+        .expect("the planner plans only what is registered");
+    let taken = run.world().take_over(Call::Delete, &record);
+    let job = Job {
+        step: key.to_string(),
+        key: key.clone(),
+        transition: Transition::Delete,
+        call: Call::Delete,
+        draft: record.clone(),
+        before: Some(record),
+        taken,
+    };
+    let carried = match run.line.carry_out(ty, job).await {
+        Ok(carried) => carried,
+        Err(end) => return StepEnd::of(end, forecast(run, key)),
+    };
+    let outcome = Event::Outcome(Outcome::Done);
+    let entry = run.line.entry(&key.to_string(), carried.attempt, outcome);
+    let change = Change::Remove(incarnation.clone());
+    if let Err(error) = run.line.append(vec![entry], vec![change]).await {
+        return StepEnd::Failed {
+            error,
+            transition: Transition::Delete,
+            attempt: carried.attempt,
+        };
+    }
+    run.world().live.remove(incarnation);
+    StepEnd::Done(vec![DoneStep {
+        key: key.clone(),
+        resource: incarnation.resource.clone(),
+        transition: Transition::Delete,
+        attempt: carried.attempt,
+    }])
+}

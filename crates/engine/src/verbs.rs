@@ -1,0 +1,334 @@
+//! What people do beside deploying: refresh, import, resolve, forget.
+
+use std::collections::BTreeSet;
+
+use notation_model::{
+    DesiredGraph, Incarnation, Owner, Params, Record, RecordedEdge, ResourceId, Role as FieldRole,
+    SecretValue, Shape, Standing, Value,
+};
+use notation_planner::Observation;
+use notation_provider::LookFor;
+use notation_state::{Call, Change, Event, OpenIntent, Outcome};
+
+use crate::{
+    EngineError, RunOptions, Session,
+    call::Line,
+    draft,
+    hold::{self, Held},
+    look::{owner_text, owns},
+    observe::observe,
+    prepare::{line, recovered},
+    recover::not_recorded,
+    world::changes_for,
+};
+
+/// What a refresh found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refreshed {
+    /// Objects that are gone.
+    pub gone: Vec<Incarnation>,
+    /// Objects that differ from what was recorded.
+    pub changed: Vec<Incarnation>,
+    /// How many are as recorded.
+    pub unchanged: usize,
+}
+
+/// How a person answers for an ambiguous create.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It happened; the object has this key.
+    Created {
+        /// The key at the provider.
+        key: String,
+    },
+    /// It did not happen.
+    Absent,
+}
+
+/// Records what the providers say, and changes nothing there.
+pub async fn refresh(session: &Session, options: &RunOptions) -> Result<Refreshed, EngineError> {
+    let (held, line) = hold_line(session, options, &DesiredGraph::default()).await?;
+    let done = refresh_held(&line).await;
+    finished(held, done).await
+}
+
+async fn refresh_held(line: &Line) -> Result<Refreshed, EngineError> {
+    let session = &line.session;
+    let state = session.store.load(&session.deployment).await?;
+    let recovered = recovered(line, &state).await?;
+    let observed = observe(
+        &line.looker(),
+        &recovered.records,
+        line.options.parallelism,
+    )
+    .await?;
+    let types = session.registry.types();
+    let mut refreshed = Refreshed::default();
+    let mut changes = Vec::new();
+    for (incarnation, record) in &recovered.records {
+        let now = match (observed.0.get(incarnation), types.get(&record.ty)) {
+            (Some(Observation::Gone), _) => Record {
+                gone: true,
+                ..record.clone()
+            },
+            (Some(Observation::There { params, outputs }), Some(ty)) => {
+                draft::observed(ty, record, params, outputs)
+            }
+            (None, _) | (Some(Observation::There { .. }), None) => record.clone(),
+        };
+        if now == *record {
+            refreshed.unchanged += 1;
+            continue;
+        }
+        if now.gone {
+            refreshed.gone.push(incarnation.clone());
+        } else {
+            refreshed.changed.push(incarnation.clone());
+        }
+        changes.push(Change::put(Record {
+            version: record.version + 1,
+            ..now
+        }));
+    }
+    if !changes.is_empty() {
+        let appended = line.append(Vec::new(), changes).await;
+        appended.map_err(|error| not_recorded(&error))?;
+    }
+    Ok(refreshed)
+}
+
+/// Adopts an existing object under a resource id of the program. The next deploy writes it in
+/// full, tags included.
+///
+/// Errors: [`EngineError::Foreign`] when its tags name another owner and `options.adopt` does
+/// not name the resource.
+pub async fn import(
+    session: &Session,
+    desired: &DesiredGraph,
+    id: &ResourceId,
+    key: &str,
+    options: &RunOptions,
+) -> Result<Record, EngineError> {
+    let (held, line) = hold_line(session, options, desired).await?;
+    let done = import_held(&line, desired, id, key).await;
+    finished(held, done).await
+}
+
+async fn import_held(
+    line: &Line,
+    desired: &DesiredGraph,
+    id: &ResourceId,
+    key: &str,
+) -> Result<Record, EngineError> {
+    let session = &line.session;
+    let state = session.store.load(&session.deployment).await?;
+    let recovered = recovered(line, &state).await?;
+    let program = || EngineError::NoSuchResource {
+        resource: id.clone(),
+        place: "the program",
+    };
+    let wanted = desired.resources.get(id).ok_or_else(program)?;
+    let types = session.registry.types();
+    let ty = types.get(&wanted.ty).ok_or_else(program)?;
+    let of_resource = recovered
+        .records
+        .values()
+        .filter(|record| record.incarnation.resource == *id);
+    if let Some(record) = of_resource.clone().find(|record| !record.gone) {
+        return Err(EngineError::AlreadyRecorded {
+            resource: id.clone(),
+            key: record.key.clone(),
+        });
+    }
+    let generation = of_resource
+        .map(|record| record.incarnation.generation + 1)
+        .max()
+        .unwrap_or(0);
+    let owner = Owner {
+        deployment: session.deployment.clone(),
+        resource: id.clone(),
+        generation,
+    };
+    let found = line
+        .looker()
+        .read(ty, &owner, LookFor::Key(key))
+        .await
+        .map_err(|error| {
+            EngineError::Observe(vec![crate::ObserveFailure {
+                resource: id.clone(),
+                key: key.to_owned(),
+                reason: error.to_string(),
+            }])
+        })?
+        .ok_or_else(|| EngineError::NoSuchObject {
+            ty: ty.name.clone(),
+            key: key.to_owned(),
+        })?;
+    let claimed = found.tags.keys().any(|tag| tag.starts_with("notation:"));
+    let ours = owns(&owner, &found.tags, &wanted.formerly);
+    if claimed && !ours && !line.options.adopt.contains(id) {
+        return Err(EngineError::Foreign {
+            resource: id.clone(),
+            key: key.to_owned(),
+            owner: owner_text(&found.tags),
+        });
+    }
+    let applied: Params = found
+        .params
+        .iter()
+        .filter(|(name, _)| {
+            ty.fields
+                .get(*name)
+                .is_some_and(|field| field.role == FieldRole::Param)
+        })
+        .map(|(name, value)| (name.clone(), draft::hidden(ty, name, value.clone())))
+        .collect();
+    let contributed: BTreeSet<&str> = wanted
+        .contributions
+        .iter()
+        .map(|contribution| contribution.field.as_str())
+        .collect();
+    let mut config = applied.clone();
+    config.retain(|name, _| !contributed.contains(name.as_str()));
+    let edges = wanted.edges().into_iter().filter_map(|edge| {
+        let to = recovered.records.values().find(|record| {
+            record.incarnation.resource == *edge.to && record.standing == Standing::Current
+        })?;
+        Some(RecordedEdge {
+            to: to.incarnation.clone(),
+            holds: edge.holds(ty),
+            via: edge.via,
+        })
+    });
+    let draft = Record {
+        incarnation: Incarnation {
+            resource: id.clone(),
+            generation,
+        },
+        ty: ty.name.clone(),
+        shape: Shape::Complete,
+        standing: Standing::Current,
+        key: key.to_owned(),
+        applied,
+        config,
+        contributions: Vec::new(),
+        outputs: Params::new(),
+        edges: edges.collect(),
+        marks: wanted.marks,
+        can_be_bare: wanted.cannot_be_bare(ty).is_none(),
+        gone: false,
+        in_doubt: ty.updates && !ours,
+        version: 0,
+    };
+    let record = draft::answered(ty, &draft, found.object);
+    let changes = changes_for(&recovered.records, None, record.clone());
+    let appended = line
+        .append(Vec::new(), changes.into_iter().map(Change::put).collect())
+        .await;
+    appended.map_err(|error| not_recorded(&error))?;
+    Ok(record)
+}
+
+/// Answers for a create whose outcome nobody can tell.
+pub async fn resolve(
+    session: &Session,
+    id: &ResourceId,
+    answer: &Answer,
+    options: &RunOptions,
+) -> Result<(), EngineError> {
+    let (held, line) = hold_line(session, options, &DesiredGraph::default()).await?;
+    let done = resolve_held(&line, id, answer).await;
+    finished(held, done).await
+}
+
+async fn resolve_held(line: &Line, id: &ResourceId, answer: &Answer) -> Result<(), EngineError> {
+    let session = &line.session;
+    let state = session.store.load(&session.deployment).await?;
+    let open: Vec<&OpenIntent> = state
+        .open
+        .iter()
+        .filter(|open| open.intent.call == Call::Create && open.incarnation().resource == *id)
+        .collect();
+    let Some(last) = open.last() else {
+        return Err(EngineError::NothingToResolve {
+            resource: id.clone(),
+        });
+    };
+    let (outcome, changes) = match answer {
+        Answer::Absent => (Outcome::Closed, Vec::new()),
+        Answer::Created { key } => {
+            let mut record = last.intent.draft.clone();
+            record.key.clone_from(key);
+            let types = session.registry.types();
+            let key_field = types.get(&record.ty).and_then(|ty| ty.key_field());
+            if let Some((name, field)) = key_field {
+                let value = Value::text(key.clone());
+                let value = match field.sensitive {
+                    true => Value::Secret(SecretValue::new(value)),
+                    false => value,
+                };
+                record.outputs.insert(name.to_owned(), value);
+            }
+            let changes = changes_for(&state.records, None, record);
+            (
+                Outcome::Done,
+                changes.into_iter().map(Change::put).collect(),
+            )
+        }
+    };
+    let entries = open
+        .iter()
+        .map(|open| line.entry(&open.step, open.attempt, Event::Outcome(outcome)));
+    let appended = line.append(entries.collect(), changes).await;
+    appended.map_err(|error| not_recorded(&error))
+}
+
+/// Forgets a resource without deleting its objects. Returns what was forgotten.
+pub async fn forget(
+    session: &Session,
+    id: &ResourceId,
+    options: &RunOptions,
+) -> Result<Vec<Incarnation>, EngineError> {
+    let (held, line) = hold_line(session, options, &DesiredGraph::default()).await?;
+    let done = forget_held(&line, id).await;
+    finished(held, done).await
+}
+
+async fn forget_held(line: &Line, id: &ResourceId) -> Result<Vec<Incarnation>, EngineError> {
+    let session = &line.session;
+    let state = session.store.load(&session.deployment).await?;
+    let of_resource = |incarnation: &&Incarnation| incarnation.resource == *id;
+    let recorded: Vec<Incarnation> = state.records.keys().filter(of_resource).cloned().collect();
+    let open = state
+        .open
+        .iter()
+        .filter(|open| open.incarnation().resource == *id);
+    let entries: Vec<_> = open.map(|open| line.closed(open)).collect();
+    if recorded.is_empty() && entries.is_empty() {
+        return Err(EngineError::NoSuchResource {
+            resource: id.clone(),
+            place: "the state",
+        });
+    }
+    let changes = recorded.iter().cloned().map(Change::Remove).collect();
+    let appended = line.append(entries, changes).await;
+    appended.map_err(|error| not_recorded(&error))?;
+    Ok(recorded)
+}
+
+async fn hold_line(
+    session: &Session,
+    options: &RunOptions,
+    desired: &DesiredGraph,
+) -> Result<(Held, Line), EngineError> {
+    let held = hold::take(session, options.hold).await?;
+    let line = line(session, &held.hold, options, desired);
+    Ok((held, line))
+}
+
+async fn finished<T>(held: Held, done: Result<T, EngineError>) -> Result<T, EngineError> {
+    let released = held.release().await;
+    let done = done?;
+    released?;
+    Ok(done)
+}
