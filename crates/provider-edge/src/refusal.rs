@@ -1,0 +1,132 @@
+//! Wire errors as the engine understands them: one table.
+
+use notation_edge_api::{ErrorCode, client::ClientError};
+use notation_provider::{HeldBy, OpError};
+
+/// What an error of the client means for a call about `script`.
+pub(crate) fn op_error(script: &str, error: ClientError) -> OpError {
+    match error {
+        ClientError::Api(error) => {
+            let after_ms = error
+                .retry_after
+                .and_then(|after| u64::try_from(after.as_millis()).ok());
+            of_code(script, error.code, &error.message, after_ms)
+        }
+        ClientError::Transport(error) => OpError::Transient {
+            message: format!("the host cannot be reached: {}", causes(&error)),
+            after_ms: None,
+        },
+        // A proxy's or a dying host's answer: the call can be repeated.
+        ClientError::Protocol(message) if message.starts_with("status 5") => OpError::Transient {
+            message: format!("the host's answer is not understood: {message}"),
+            after_ms: None,
+        },
+        ClientError::Protocol(message) => OpError::Failed {
+            message: format!("the host's answer is not understood: {message}"),
+        },
+    }
+}
+
+/// What a code means, of an answer or of an operation that ended.
+pub(crate) fn of_code(
+    script: &str,
+    code: ErrorCode,
+    message: &str,
+    after_ms: Option<u64>,
+) -> OpError {
+    let said = || format!("{message} ({code})");
+    match code {
+        ErrorCode::DependencyInUse => OpError::InUse {
+            held_by: HeldBy(holders(script, message)),
+        },
+        // Somebody else moved it between our look and our change: looking again helps.
+        ErrorCode::GenerationConflict | ErrorCode::RevisionConflict | ErrorCode::UidMismatch => {
+            OpError::Transient {
+                message: said(),
+                after_ms,
+            }
+        }
+        code if code.retryable() => OpError::Transient {
+            message: said(),
+            after_ms,
+        },
+        _ => OpError::Refused { message: said() },
+    }
+}
+
+/// `Kind name` pairs in a sentence of the host, the worker itself left out; the sentence when it
+/// has none.
+fn holders(script: &str, message: &str) -> Vec<String> {
+    let words: Vec<&str> = message
+        .split([' ', '/', ','])
+        .map(|word| word.trim_matches([';', '.', ':', '`', '"', '(', ')']))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let mut found: Vec<String> = words
+        .windows(2)
+        .filter(|pair| is_kind(pair[0]) && is_name(pair[1]) && *pair != ["ModuleWorker", script])
+        .map(|pair| format!("{} {}", pair[0], pair[1]))
+        .collect();
+    found.dedup();
+    if found.is_empty() {
+        found.push(message.to_owned());
+    }
+    found
+}
+
+fn is_kind(word: &str) -> bool {
+    let upper = word.chars().filter(char::is_ascii_uppercase).count();
+    upper >= 2
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase())
+        && word
+            .chars()
+            .all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'))
+}
+
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holders_are_read_from_the_hosts_sentence() {
+        let message = "WorkerVersion b-a relies on ModuleWorker a for handler fetch; WorkerEndpoint a relies on ModuleWorker a for handler fetch";
+        let found = of_code("a", ErrorCode::DependencyInUse, message, None);
+        let held_by = HeldBy(vec!["WorkerVersion b-a".into(), "WorkerEndpoint a".into()]);
+        assert_eq!(found, OpError::InUse { held_by });
+    }
+
+    #[test]
+    fn every_code_is_repeated_or_not() {
+        for code in ErrorCode::ALL {
+            match of_code("a", *code, "m", None) {
+                OpError::Transient { .. } => assert!(
+                    code.retryable()
+                        || matches!(
+                            code,
+                            ErrorCode::GenerationConflict
+                                | ErrorCode::RevisionConflict
+                                | ErrorCode::UidMismatch
+                        )
+                ),
+                OpError::InUse { .. } => assert_eq!(*code, ErrorCode::DependencyInUse),
+                OpError::Refused { .. } => assert!(!code.retryable()),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
