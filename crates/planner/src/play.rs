@@ -121,7 +121,7 @@ pub(crate) fn play(
             successor: program.get(&past.incarnation.resource),
         });
     }
-    recorded_references(history, &mut lives, &life_of_past, staying_count);
+    recorded_references(survey, &mut lives, &life_of_past, staying_count);
     slots(survey, &mut lives, staying_count);
     Play {
         staying: staying_count,
@@ -170,11 +170,12 @@ fn staying(survey: &Survey<'_, '_>, number: usize) -> Life {
 
 /// Who is recorded to refer to whom, among what is in play.
 fn recorded_references(
-    history: &History<'_>,
+    survey: &Survey<'_, '_>,
     lives: &mut [Life],
     life_of_past: &BTreeMap<usize, usize>,
     staying_count: usize,
 ) {
+    let history = survey.history;
     for who in 0..lives.len() {
         let Some(past) = lives[who].past else {
             continue;
@@ -187,6 +188,9 @@ fn recorded_references(
             };
             let life = life_of_past.get(&target).copied();
             if history.past[target].gone() {
+                // Made again under another name, it is not what the recorded config refers to.
+                let key = Value::text(history.past[target].record.key.clone());
+                let life = life.filter(|life| survey.outlooks[*life].key.as_ref() == Some(&key));
                 match life {
                     Some(made_again) if in_config => lives[who].missing.push(made_again),
                     Some(_) => {}
