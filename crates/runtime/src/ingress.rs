@@ -6,19 +6,23 @@ use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header;
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::address::Addresses;
+use crate::asset;
 use crate::body::OutBody;
 use crate::forward::{Caller, Unserved, forward, said};
-use crate::plan::{Handler, Uid};
+use crate::plan::{AssetFile, AssetsOrder, Blobs, Handler, Uid};
 use crate::router::{Router, canonical};
+use crate::traffic::InFlight;
+use crate::version::Version;
 
 /// Longest wait for the head of a request, also of the next one on a kept connection.
 const HEAD_TIME: Duration = Duration::from_secs(90);
@@ -40,6 +44,7 @@ pub(crate) enum Front {
 pub(crate) struct Ingress {
     pub(crate) router: Arc<Router>,
     pub(crate) addresses: Arc<Addresses>,
+    pub(crate) blobs: Arc<dyn Blobs>,
 }
 
 /// Accepts until `stop`; open connections then finish the request they are serving.
@@ -124,18 +129,68 @@ async fn answer(ingress: &Ingress, front: &Front, request: Request<Incoming>) ->
     let Some((version, in_flight)) = ingress.router.enter(&worker) else {
         return unavailable(&worker);
     };
-    if !version.handles(Handler::Fetch) {
-        return said(404, "this worker does not answer requests");
+    staged(ingress, &version, in_flight, parts, body).await
+}
+
+/// The version's code and its static files, in the order it asks for. The version was drawn
+/// first, so its code is never mixed with another version's files.
+async fn staged(
+    ingress: &Ingress,
+    version: &Version,
+    in_flight: InFlight,
+    parts: Parts,
+    body: Incoming,
+) -> Response<OutBody> {
+    let target = parts
+        .uri
+        .path_and_query()
+        .map_or("/", |target| target.as_str());
+    let assets = version.spec.assets.as_ref();
+    let file = assets.and_then(|assets| asset::stage(assets, &parts.method, target));
+    let order = assets.map_or(AssetsOrder::WorkerFirst, |assets| assets.order);
+    match (file, order) {
+        (Some(file), AssetsOrder::AssetsFirst) => served(ingress, file, &parts).await,
+        (None, AssetsOrder::AssetsFirst | AssetsOrder::WorkerFirst) => {
+            handled(version, in_flight, parts, body).await
+        }
+        (Some(file), AssetsOrder::WorkerFirst) => {
+            let asked = parts.clone();
+            let response = handled(version, in_flight, parts, body).await;
+            if response.status() != StatusCode::NOT_FOUND {
+                return response;
+            }
+            drop(response); // cancelled, not drained
+            served(ingress, file, &asked).await
+        }
     }
-    match forward(&version, in_flight, Caller::Client, parts, body).await {
+}
+
+async fn served(ingress: &Ingress, file: &AssetFile, parts: &Parts) -> Response<OutBody> {
+    let answer = asset::answer(&*ingress.blobs, file, &parts.method, &parts.headers).await;
+    answer.unwrap_or_else(|error| {
+        tracing::error!(%error, digest = file.digest, "a static file could not be read");
+        said(503, "the file is not available at the moment")
+    })
+}
+
+async fn handled(
+    version: &Version,
+    in_flight: InFlight,
+    parts: Parts,
+    body: Incoming,
+) -> Response<OutBody> {
+    if !version.handles(Handler::Fetch) {
+        return said(404, "nothing answers at this path");
+    }
+    match forward(version, in_flight, Caller::Client, parts, body).await {
         Ok(response) => response,
-        Err(Unserved::Unavailable) => unavailable(&worker),
+        Err(Unserved::Unavailable) => unavailable(&version.spec.worker),
         Err(Unserved::NoResponse) => said(500, "Internal Server Error"),
         Err(Unserved::TooLarge) => said(413, "the request body is too large"),
     }
 }
 
-fn asked(parts: &hyper::http::request::Parts) -> Option<String> {
+fn asked(parts: &Parts) -> Option<String> {
     let named = parts
         .headers
         .get(header::HOST)
@@ -162,11 +217,7 @@ fn known(method: &Method) -> bool {
 }
 
 /// No endpoint has this host name: an address may be asked for, nothing else.
-fn unrouted(
-    ingress: &Ingress,
-    hostname: &str,
-    parts: &hyper::http::request::Parts,
-) -> Response<OutBody> {
+fn unrouted(ingress: &Ingress, hostname: &str, parts: &Parts) -> Response<OutBody> {
     let wanted = parts
         .uri
         .path()

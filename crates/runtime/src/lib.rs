@@ -28,6 +28,7 @@ mod traffic;
 mod upstream;
 
 mod address;
+mod asset;
 mod capability;
 mod ingress;
 mod runtime;

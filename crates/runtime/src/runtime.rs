@@ -254,7 +254,7 @@ impl Runtime {
                 .map_err(StartError::Spawner)?,
             workerd,
             directory: sockets.path().to_owned(),
-            blobs,
+            blobs: blobs.clone(),
             log,
             drain_deadline,
         };
@@ -262,6 +262,7 @@ impl Runtime {
         let ingress = Arc::new(Ingress {
             router: router.clone(),
             addresses,
+            blobs,
         });
         let stop = CancellationToken::new();
         tokio::spawn(serve(
