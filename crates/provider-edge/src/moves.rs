@@ -167,3 +167,6 @@ fn remove_version(seen: &Seen, slot: Slot, kept: &BTreeSet<String>) -> Option<Mo
         Move::Unseal(stale)
     })
 }
+
+#[cfg(test)]
+mod tests;
