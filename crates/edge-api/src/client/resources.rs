@@ -59,7 +59,7 @@ pub enum Outcome<T> {
     /// It was accepted; poll the operation.
     Accepted {
         /// The pending operation.
-        operation: Operation,
+        operation: Box<Operation>,
         /// How long to wait before the first poll.
         retry_after: Option<Duration>,
     },
@@ -317,7 +317,7 @@ fn applied(answer: &Answer) -> Result<Outcome<Applied>, ClientError> {
 fn accepted<T>(answer: &Answer) -> Result<Outcome<T>, ClientError> {
     let envelope: OperationEnvelope = answer.document()?;
     Ok(Outcome::Accepted {
-        operation: envelope.operation,
+        operation: Box::new(envelope.operation),
         retry_after: answer.retry_after(),
     })
 }

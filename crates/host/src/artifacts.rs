@@ -1,0 +1,268 @@
+//! Uploads, blobs and manifests, each answered from what the caller's tenant holds
+//! (host API §21).
+
+use crate::document::bytes;
+use crate::error::ApiError;
+use crate::host::Host;
+use crate::http::{Head, Reply};
+use crate::mutation::record;
+use crate::plane::{State, Step};
+use crate::secret::random_text;
+use crate::store::{Bound, UploadRow, Write};
+use crate::token::Caller;
+use axum::body::Body;
+use http_body_util::BodyExt;
+use notation_edge::{MAX_ENTRY_BYTES, Manifest};
+use notation_edge_api::{
+    CommittedManifest, ErrorCode, StartedUpload, blob_digest, canonical_bytes, parse,
+};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+fn invalid(message: impl std::fmt::Display) -> ApiError {
+    ApiError::new(ErrorCode::ArtifactInvalid, message.to_string())
+}
+
+fn owned<'a>(state: &'a State, caller: &Caller, id: &str) -> Result<&'a UploadRow, ApiError> {
+    state
+        .uploads
+        .get(id)
+        .filter(|upload| upload.principal == caller.principal)
+        .ok_or_else(ApiError::no_artifact)
+}
+
+fn manifest_of(upload: &UploadRow) -> Result<Manifest, ApiError> {
+    let document = parse(&upload.manifest).map_err(invalid)?;
+    Manifest::read(&document).map_err(invalid)
+}
+
+fn done(reply: Reply, writes: Vec<Write>) -> Step {
+    Step {
+        admitted: None,
+        writes,
+        reply,
+        bound: Bound::Nothing,
+    }
+}
+
+impl Host {
+    /// Starts an upload session.
+    pub(crate) async fn start_upload(
+        &self,
+        caller: &Caller,
+        head: &Head,
+        body: &[u8],
+    ) -> Result<Reply, ApiError> {
+        let document = parse(body).map_err(|error| ApiError::invalid(format!("body: {error}")))?;
+        let object = document
+            .as_object()
+            .ok_or_else(|| ApiError::invalid("body: no object"))?;
+        if let Some(name) = object.keys().find(|name| *name != "manifest") {
+            return Err(ApiError::invalid(format!("body: unknown member {name:?}")));
+        }
+        let written: &Value = object
+            .get("manifest")
+            .ok_or_else(|| ApiError::invalid("body: manifest is missing"))?;
+        let record = record(caller, head, String::new(), body)?;
+        let plane = self.plane(caller);
+        self.mutate(&plane, Some(record), |state| {
+            let manifest = Manifest::read(written).map_err(invalid)?;
+            let missing_blobs = manifest
+                .blobs()
+                .into_iter()
+                .filter(|digest| !state.blobs.contains_key(*digest))
+                .map(str::to_owned)
+                .collect();
+            let upload = UploadRow {
+                id: format!("up_{}", random_text(16)),
+                principal: caller.principal.clone(),
+                manifest: canonical_bytes(written),
+            };
+            let started = StartedUpload {
+                upload_id: upload.id.clone(),
+                missing_blobs,
+            };
+            let write = Write::Upload(plane.tenant.clone(), upload.clone(), self.now());
+            state.uploads.insert(upload.id.clone(), upload);
+            Ok(done(Reply::json(201, bytes(&started)), vec![write]))
+        })
+        .await
+    }
+
+    /// Takes the bytes of one blob. The body is read to its end before anything is refused.
+    pub(crate) async fn put_blob(
+        &self,
+        caller: &Caller,
+        upload: &str,
+        digest: &str,
+        mut body: Body,
+    ) -> Result<Reply, ApiError> {
+        let plane = self.plane(caller);
+        let wanted = {
+            let state = plane.state.lock().await;
+            wanted_size(&state, caller, upload, digest)
+        };
+        let io = |error: std::io::Error| {
+            tracing::error!(%error, "a blob cannot be stored");
+            ApiError::new(ErrorCode::BackendUnavailable, "the blob cannot be stored")
+        };
+        let mut incoming = self.inner.blobs.receive().map_err(io)?;
+        let mut fits = wanted.is_ok();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| ApiError::invalid("the body ended early"))?;
+            if let Some(bytes) = frame.data_ref() {
+                fits = fits && incoming.size() + bytes.len() as u64 <= MAX_ENTRY_BYTES;
+                if fits {
+                    incoming.push(bytes).map_err(io)?;
+                }
+            }
+        }
+        let wanted = wanted?;
+        if !fits || incoming.size() != wanted || incoming.digest() != digest {
+            return Err(invalid(
+                "the bytes do not have this digest and the declared size",
+            ));
+        }
+        let kept = tokio::task::spawn_blocking(move || incoming.keep()).await;
+        kept.map_err(|_| ApiError::new(ErrorCode::InternalError, "storing the blob failed"))?
+            .map_err(io)?;
+        self.mutate(&plane, None, |state| {
+            // The session may have been abandoned while the bytes came in.
+            owned(state, caller, upload)?;
+            state.blobs.insert(digest.to_owned(), wanted);
+            let write = Write::Blob(plane.tenant.clone(), digest.to_owned(), wanted);
+            Ok(done(Reply::empty(204), vec![write]))
+        })
+        .await
+    }
+
+    /// Commits a session; the session stays usable.
+    pub(crate) async fn commit_upload(
+        &self,
+        caller: &Caller,
+        head: &Head,
+        upload: &str,
+        body: &[u8],
+    ) -> Result<Reply, ApiError> {
+        if !body.is_empty() {
+            return Err(ApiError::invalid("the body must be empty"));
+        }
+        let record = record(caller, head, String::new(), body)?;
+        let plane = self.plane(caller);
+        self.mutate(&plane, Some(record), |state| {
+            let session = owned(state, caller, upload)?.clone();
+            let manifest = manifest_of(&session)?;
+            for entry in &manifest.entries {
+                match state.blobs.get(&entry.digest) {
+                    None => {
+                        let text = format!("blob {} was not uploaded", entry.digest);
+                        return Err(ApiError::new(ErrorCode::ArtifactMissing, text));
+                    }
+                    Some(size) if *size != entry.size => {
+                        return Err(invalid(format!(
+                            "{} does not have the declared size",
+                            entry.path
+                        )));
+                    }
+                    Some(_) => {}
+                }
+            }
+            let manifest_digest = blob_digest(&session.manifest);
+            let committed = CommittedManifest {
+                manifest_digest: manifest_digest.clone(),
+            };
+            let new = !state.manifests.contains_key(&manifest_digest);
+            let mut writes = Vec::new();
+            if new {
+                state
+                    .manifests
+                    .insert(manifest_digest.clone(), session.manifest.clone());
+                state.world.hold(&manifest_digest, Arc::new(manifest));
+                writes.push(Write::Manifest(
+                    plane.tenant.clone(),
+                    manifest_digest,
+                    session.manifest,
+                ));
+            }
+            Ok(done(
+                Reply::json(if new { 201 } else { 200 }, bytes(&committed)),
+                writes,
+            ))
+        })
+        .await
+    }
+
+    /// Ends a session and drops the tenant's hold on blobs that no committed manifest of the
+    /// tenant names.
+    pub(crate) async fn abandon_upload(
+        &self,
+        caller: &Caller,
+        upload: &str,
+    ) -> Result<Reply, ApiError> {
+        let plane = self.plane(caller);
+        self.mutate(&plane, None, |state| {
+            let session = owned(state, caller, upload)?.clone();
+            let manifest = manifest_of(&session)?;
+            let mut loose: BTreeSet<&str> = manifest.blobs();
+            for digest in state.manifests.keys() {
+                if let Some(committed) = state.world.manifest(digest) {
+                    for blob in committed.blobs() {
+                        loose.remove(blob);
+                    }
+                }
+            }
+            let mut writes = vec![Write::RemoveUpload(upload.to_owned())];
+            for digest in loose {
+                if state.blobs.remove(digest).is_some() {
+                    writes.push(Write::RemoveBlob(plane.tenant.clone(), digest.to_owned()));
+                }
+            }
+            state.uploads.remove(upload);
+            Ok(done(Reply::empty(204), writes))
+        })
+        .await
+    }
+
+    /// A manifest the tenant committed.
+    pub(crate) async fn read_manifest(
+        &self,
+        caller: &Caller,
+        digest: &str,
+    ) -> Result<Reply, ApiError> {
+        let plane = self.plane(caller);
+        let state = plane.state.lock().await;
+        let document = state
+            .manifests
+            .get(digest)
+            .ok_or_else(ApiError::no_artifact)?;
+        Ok(Reply::json(200, document.clone()))
+    }
+
+    /// Whether the tenant holds a blob.
+    pub(crate) async fn holds_blob(&self, caller: &Caller, digest: &str) -> bool {
+        self.plane(caller)
+            .state
+            .lock()
+            .await
+            .blobs
+            .contains_key(digest)
+    }
+}
+
+/// Declared size of a blob; the last entry counts when several name the digest.
+fn wanted_size(
+    state: &State,
+    caller: &Caller,
+    upload: &str,
+    digest: &str,
+) -> Result<u64, ApiError> {
+    let manifest = manifest_of(owned(state, caller, upload)?)?;
+    manifest
+        .entries
+        .iter()
+        .rev()
+        .find(|entry| entry.digest == digest)
+        .map(|entry| entry.size)
+        .ok_or_else(|| invalid("the manifest does not name this digest"))
+}

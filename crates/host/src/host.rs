@@ -1,0 +1,610 @@
+//! The host: what is opened once and shared by every request.
+
+use crate::blobs::Blobs;
+use crate::config::{HostConfig, OpenError};
+use crate::contracts::Contracts;
+use crate::data_plane::{BundleSource, DataPlane};
+use crate::error::ApiError;
+use crate::http::Reply;
+use crate::plane::{Plane, State, Step, replayable};
+use crate::sealed;
+use crate::secret::{Keys, random_text};
+use crate::snapshot::Snapshot;
+use crate::store::{LoadedTenant, Replay, ReplayKey, Store, StoreError, Write};
+use crate::token::{Caller, Grant, TokenRecord, Tokens, fresh_token, hash};
+use bytes::Bytes;
+use imbl::OrdMap;
+use notation_edge::{EdgeKind, Effect, LedgerEntry, Manifest, SealedReadiness, Uid, World};
+use notation_edge_api::{ErrorCode, parse};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use tokio::sync::watch;
+
+/// A running host. Cheap to clone.
+#[derive(Clone)]
+pub struct Host {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub config: HostConfig,
+    pub contracts: Contracts,
+    pub data_plane: Arc<dyn DataPlane>,
+    pub blobs: Blobs,
+    pub keys: Keys,
+    pub tokens: Tokens,
+    store: Store,
+    planes: RwLock<BTreeMap<Arc<str>, Arc<Plane>>>,
+    worlds: watch::Sender<Snapshot>,
+    /// Snapshots announced so far.
+    announced: Mutex<u64>,
+    /// The newest announced snapshot that what runs was made equal to.
+    converged: tokio::sync::Mutex<u64>,
+    _lock: std::fs::File,
+}
+
+/// Why something about the host itself failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a host cannot serve on an address.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The conformance adapter is for loopback only.
+    #[error("a host with the conformance adapter serves on loopback only, not on {0}")]
+    NotLoopback(SocketAddr),
+    /// Serving ended.
+    #[error("serving ended")]
+    Io(#[from] std::io::Error),
+}
+
+impl Host {
+    /// Opens the data directory, installs the contract set and rebuilds every world.
+    ///
+    /// Call [`Host::converge`] afterwards to bring the data plane back. Errors: `OpenError`, for
+    /// a contract set with every reason.
+    pub async fn open(
+        config: HostConfig,
+        data_plane: Arc<dyn DataPlane>,
+    ) -> Result<Host, OpenError> {
+        let domain = &config.endpoint_domain;
+        if domain.is_empty() || !domain.split('.').all(is_label) || domain.len() > 200 {
+            return Err(OpenError::EndpointDomain(domain.clone()));
+        }
+        let contracts =
+            Contracts::load(config.contracts.as_deref(), config.conformance.as_deref())?;
+        let dir = &config.data_dir;
+        let io = |source| OpenError::DataDir {
+            path: dir.clone(),
+            source,
+        };
+        make_private(dir).map_err(io)?;
+        let lock = lock(dir)?;
+        let keys = Keys::open(&dir.join("host.key")).map_err(io)?;
+        let blobs = Blobs::open(dir.join("blobs")).map_err(io)?;
+        let store = Store::open(&dir.join("host.sqlite"))?;
+        let loaded = store.load()?;
+        let host = Host {
+            inner: Arc::new(Inner {
+                contracts,
+                data_plane,
+                blobs,
+                keys,
+                tokens: Tokens::default(),
+                store,
+                planes: RwLock::default(),
+                worlds: watch::Sender::new(Snapshot::default()),
+                announced: Mutex::new(0),
+                converged: tokio::sync::Mutex::new(0),
+                _lock: lock,
+                config,
+            }),
+        };
+        for (hash, record) in loaded.tokens {
+            host.inner.tokens.insert(hash, record);
+        }
+        let mut planes = BTreeMap::new();
+        for (tenant, rows) in loaded.tenants {
+            let state = host.restored(&tenant, rows);
+            planes.insert(tenant.clone(), Arc::new(Plane::new(tenant, state)));
+        }
+        *host
+            .inner
+            .planes
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = planes;
+        host.announce();
+        Ok(host)
+    }
+
+    fn empty_world(&self) -> World {
+        let readiness = match self.inner.config.conformance {
+            Some(_) => SealedReadiness::Ignored,
+            None => SealedReadiness::Required,
+        };
+        let catalog = self.inner.contracts.catalog.clone();
+        World::empty(catalog, &self.inner.config.endpoint_domain, readiness)
+    }
+
+    fn empty_state(&self) -> State {
+        State {
+            world: self.empty_world(),
+            sealed: OrdMap::new(),
+            blobs: BTreeMap::new(),
+            manifests: BTreeMap::new(),
+            uploads: BTreeMap::new(),
+            operations: BTreeMap::new(),
+        }
+    }
+
+    fn restored(&self, tenant: &str, rows: LoadedTenant) -> State {
+        let mut state = self.empty_state();
+        for (digest, document) in rows.manifests {
+            let manifest = parse(&document)
+                .ok()
+                .and_then(|value| Manifest::read(&value).ok());
+            match manifest {
+                Some(manifest) => state.world.hold(&digest, Arc::new(manifest)),
+                None => tracing::warn!(tenant, digest, "a stored manifest breaks today's rules"),
+            }
+            state.manifests.insert(digest, document);
+        }
+        for resource in rows.resources {
+            state.world.restore(resource);
+        }
+        for (database, entry) in rows.ledger {
+            state.world.extend_ledger(&database, [entry]);
+        }
+        for (worker, name, value) in rows.sealed {
+            match self
+                .inner
+                .keys
+                .unseal(&sealed::place(tenant, &worker, &name), &value)
+            {
+                Some(value) => {
+                    state.world.set_sealed(&worker, &name, true);
+                    state
+                        .sealed
+                        .insert((worker, name), crate::SecretBytes::new(value));
+                }
+                None => {
+                    tracing::error!(tenant, %worker, name = &*name, "a sealed value does not open")
+                }
+            }
+        }
+        for operation in rows.operations {
+            if operation.terminal.is_none()
+                && crate::operations::is_delete(&operation)
+                && let Some(uid) = &operation.bound_uid
+            {
+                state.world.mark_leaving(uid.clone());
+            }
+            state.operations.insert(operation.id.clone(), operation);
+        }
+        state.uploads = rows
+            .uploads
+            .into_iter()
+            .map(|upload| (upload.id.clone(), upload))
+            .collect();
+        state.blobs = rows.blobs.into_iter().collect();
+        state
+    }
+
+    /// The HTTP surface.
+    pub fn router(&self) -> axum::Router {
+        crate::http::router(self.clone())
+    }
+
+    /// Serves on a listener until `shutdown` completes, then finishes what is in flight.
+    ///
+    /// Errors: `NotLoopback` for a host with the conformance adapter on another address.
+    pub async fn serve(
+        &self,
+        listener: tokio::net::TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        let address = listener.local_addr()?;
+        if self.inner.config.conformance.is_some() && !address.ip().is_loopback() {
+            return Err(ServeError::NotLoopback(address));
+        }
+        // Answers are small; waiting for more bytes would cost every one of them.
+        let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "no TCP_NODELAY");
+            }
+        });
+        axum::serve(listener, self.router())
+            .with_graceful_shutdown(shutdown)
+            .await?;
+        self.flush().await.ok();
+        Ok(())
+    }
+
+    /// Waits until everything that was answered is on disk.
+    pub async fn flush(&self) -> Result<(), HostError> {
+        Ok(self.inner.store.submit(Vec::new()).durable().await?)
+    }
+
+    /// Snapshots of every tenant, newest last; each is durable.
+    pub fn worlds(&self) -> watch::Receiver<Snapshot> {
+        self.inner.worlds.subscribe()
+    }
+
+    /// The installed contract set.
+    pub fn contracts(&self) -> &Contracts {
+        &self.inner.contracts
+    }
+
+    /// Bytes of a blob by digest, whoever holds it; for the data plane. Errors: `NotFound`.
+    pub async fn blob(&self, digest: &str) -> std::io::Result<Bytes> {
+        self.inner.blobs.read(digest).await
+    }
+
+    /// A committed manifest by digest, whoever holds it; for the data plane.
+    pub fn manifest(&self, digest: &str) -> Option<Arc<Manifest>> {
+        let planes = self.planes();
+        planes
+            .iter()
+            .find_map(|plane| plane.world().manifest(digest).cloned())
+    }
+
+    /// Mints a token; its text is given once and never stored. Only a hash is.
+    pub async fn create_token(&self, grant: Grant) -> Result<(TokenRecord, String), HostError> {
+        let text = fresh_token();
+        let record = self.install_token(&text, grant).await?;
+        Ok((record, text))
+    }
+
+    /// Adds a token whose text the caller chose, e.g. one that is kept in a file.
+    pub async fn install_token(&self, text: &str, grant: Grant) -> Result<TokenRecord, HostError> {
+        let record = TokenRecord {
+            id: format!("tok_{}", random_text(10)),
+            grant,
+            created: self.inner.config.clock.now(),
+        };
+        let hash = hash(text);
+        self.inner
+            .store
+            .submit(vec![Write::Token(hash, record.clone())])
+            .durable()
+            .await?;
+        self.inner.tokens.insert(hash, record.clone());
+        Ok(record)
+    }
+
+    /// Every token, without its text.
+    pub fn tokens(&self) -> Vec<TokenRecord> {
+        self.inner.tokens.list()
+    }
+
+    /// Revokes a token by id; whether there was one. It takes effect before this returns.
+    pub async fn revoke_token(&self, id: &str) -> Result<bool, HostError> {
+        let found = self.inner.tokens.remove(id);
+        self.inner
+            .store
+            .submit(vec![Write::RemoveToken(id.to_owned())])
+            .durable()
+            .await?;
+        Ok(found)
+    }
+
+    /// Removes artifact bytes that no tenant holds. Must not run while requests are served;
+    /// returns how many were removed.
+    pub async fn collect_garbage(&self) -> std::io::Result<usize> {
+        let mut held = BTreeSet::new();
+        for plane in self.planes() {
+            held.extend(plane.state.lock().await.blobs.keys().cloned());
+        }
+        let mut removed = 0;
+        for digest in self.inner.blobs.list()? {
+            if !held.contains(&digest) {
+                self.inner.blobs.remove(&digest)?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    pub(crate) fn planes(&self) -> Vec<Arc<Plane>> {
+        let planes = self
+            .inner
+            .planes
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        planes.values().cloned().collect()
+    }
+
+    /// The caller's plane; made when the tenant does something for the first time.
+    pub(crate) fn plane(&self, caller: &Caller) -> Arc<Plane> {
+        if let Some(plane) = self
+            .inner
+            .planes
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&caller.tenant)
+        {
+            return plane.clone();
+        }
+        let mut planes = self
+            .inner
+            .planes
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        planes
+            .entry(caller.tenant.clone())
+            .or_insert_with(|| Arc::new(Plane::new(caller.tenant.clone(), self.empty_state())))
+            .clone()
+    }
+
+    pub(crate) fn now(&self) -> String {
+        self.inner.config.clock.now()
+    }
+
+    /// A uid: short, so that two fit into one hostReason, and random, so that it occurs nowhere
+    /// by accident (host API §3.5).
+    pub(crate) fn mint(&self) -> Uid {
+        Uid::new(format!("r{}", random_text(16)))
+    }
+
+    /// Tells everybody who watches; returns the number of the announcement.
+    fn announce(&self) -> u64 {
+        // One at a time, so that an older snapshot never replaces a newer one.
+        let mut announced = self
+            .inner
+            .announced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let tenants = self
+            .planes()
+            .iter()
+            .map(|plane| (plane.tenant.clone(), plane.snapshot()))
+            .collect();
+        self.inner.worlds.send_replace(Snapshot { tenants });
+        *announced += 1;
+        *announced
+    }
+
+    /// Makes what runs equal to the newest world; waits for it within the configured time.
+    pub async fn converge(&self) {
+        let wanted = self.announced();
+        self.converge_to(wanted).await;
+    }
+
+    fn announced(&self) -> u64 {
+        *self
+            .inner
+            .announced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn converge_to(&self, wanted: u64) {
+        let limit = self.inner.config.converge_timeout;
+        let work = async {
+            let mut converged = self.inner.converged.lock().await;
+            if *converged >= wanted {
+                return;
+            }
+            let current = self.announced();
+            let snapshot = self.inner.worlds.borrow().clone();
+            match self.inner.data_plane.converge(&snapshot).await {
+                Ok(()) => *converged = current,
+                Err(error) => tracing::warn!(%error, "what runs is not what was deployed"),
+            }
+        };
+        if tokio::time::timeout(limit, work).await.is_err() {
+            tracing::warn!(
+                seconds = limit.as_secs(),
+                "the data plane takes long; not waiting for it"
+            );
+        }
+    }
+
+    /// Learns which handlers a bundle exports, unless that is known already.
+    pub(crate) async fn inspect(&self, plane: &Plane, manifest_digest: &str) {
+        let world = plane.world();
+        if world.exports(manifest_digest).is_some() {
+            return;
+        }
+        let Some(manifest) = world.manifest(manifest_digest).cloned() else {
+            return;
+        };
+        if manifest.kind != notation_edge::ManifestKind::WorkerBundle {
+            return;
+        }
+        let bundle = BundleSource {
+            manifest_digest: manifest_digest.to_owned(),
+            manifest,
+            blobs: self.inner.blobs.clone(),
+        };
+        let exports = self.inner.data_plane.inspect(&bundle).await;
+        let mut state = plane.state.lock().await;
+        state.world.learn(manifest_digest, exports);
+        plane.publish(&state);
+    }
+
+    /// Runs one mutation: replays a recorded answer, or decides under the tenant's lock, stores
+    /// everything in one transaction, and answers when it is durable and serves.
+    pub(crate) async fn mutate(
+        &self,
+        plane: &Arc<Plane>,
+        record: Option<(ReplayKey, [u8; 32])>,
+        decide: impl FnOnce(&mut State) -> Result<Step, ApiError>,
+    ) -> Result<Reply, ApiError> {
+        let mut state = plane.state.lock().await;
+        if let Some((key, fingerprint)) = &record
+            && let Some(reply) = self.replayed(plane, &state, key, fingerprint)?
+        {
+            drop(state);
+            // The original may have been decided a moment ago and not be durable yet.
+            self.inner.store.submit(Vec::new()).durable().await?;
+            return Ok(reply);
+        }
+        let step = decide(&mut state)?;
+        let mut writes = step.writes;
+        let mut runtime = false;
+        if let Some(admitted) = &step.admitted {
+            if let Some((database, entries)) = admitted.ledger() {
+                self.migrate(plane, &mut state, database, entries).await?;
+                let applied = state.world.ledger(database).count();
+                for (offset, entry) in entries.iter().enumerate() {
+                    writes.push(Write::Ledger {
+                        tenant: plane.tenant.clone(),
+                        database: database.clone(),
+                        position: applied + offset,
+                        entry: entry.clone(),
+                    });
+                }
+            }
+            for resource in admitted.upserts() {
+                writes.push(Write::Resource(plane.tenant.clone(), resource.clone()));
+            }
+            if let Effect::Removed(resource) = admitted.effect() {
+                writes.push(Write::RemoveResource(resource.uid.clone()));
+                if resource.kind() == Some(EdgeKind::ModuleWorker) {
+                    let worker = resource.uid.clone();
+                    state.sealed = state
+                        .sealed
+                        .iter()
+                        .filter(|((uid, _), _)| *uid != worker)
+                        .map(|(key, value)| (key.clone(), value.clone()))
+                        .collect();
+                }
+            }
+            runtime = admitted.touches_runtime();
+            state.world = admitted.after().clone();
+        }
+        let mut settled = None;
+        if let Some((key, fingerprint)) = record {
+            let replay = Replay {
+                fingerprint,
+                status: step.reply.status,
+                etag: step.reply.etag.clone(),
+                body: step.reply.body.clone(),
+                bound: step.bound,
+            };
+            plane.submitted(key.clone(), replay.clone());
+            writes.push(Write::Replay(key.clone(), replay.clone(), self.now()));
+            settled = Some((key, replay));
+        }
+        plane.publish(&state);
+        let pending = self.inner.store.submit(writes);
+        drop(state);
+        pending.durable().await?;
+        if let Some((key, replay)) = settled {
+            plane.settled(&key, &replay);
+        }
+        if step.admitted.is_some() {
+            let announced = self.announce();
+            if runtime {
+                self.converge_to(announced).await;
+            }
+        }
+        Ok(step.reply)
+    }
+
+    fn replayed(
+        &self,
+        plane: &Plane,
+        state: &State,
+        key: &ReplayKey,
+        fingerprint: &[u8; 32],
+    ) -> Result<Option<Reply>, ApiError> {
+        let found = match plane.inflight(key) {
+            Some(replay) => Some(replay),
+            None => self.inner.store.replay(key)?,
+        };
+        match found {
+            Some(replay) => replayable(state, &replay, fingerprint),
+            None => Ok(None),
+        }
+    }
+
+    /// Executes migrations; what was done before a failing file stays done and is recorded.
+    async fn migrate(
+        &self,
+        plane: &Plane,
+        state: &mut State,
+        database: &Uid,
+        entries: &[LedgerEntry],
+    ) -> Result<(), ApiError> {
+        let mut files = Vec::new();
+        for entry in entries {
+            let bytes = self
+                .inner
+                .blobs
+                .read(&entry.digest)
+                .await
+                .map_err(|error| {
+                    tracing::error!(%error, digest = &*entry.digest, "a held blob cannot be read");
+                    ApiError::new(
+                        ErrorCode::BackendUnavailable,
+                        "a migration file cannot be read",
+                    )
+                })?;
+            files.push((entry.clone(), bytes));
+        }
+        let Err((done, reason)) = self.inner.data_plane.migrate(database, &files).await else {
+            return Ok(());
+        };
+        let position = state.world.ledger(database).count();
+        let applied = &entries[..done.min(entries.len())];
+        let writes = applied
+            .iter()
+            .enumerate()
+            .map(|(offset, entry)| Write::Ledger {
+                tenant: plane.tenant.clone(),
+                database: database.clone(),
+                position: position + offset,
+                entry: entry.clone(),
+            })
+            .collect();
+        state.world.extend_ledger(database, applied.iter().cloned());
+        plane.publish(state);
+        self.inner.store.submit(writes).durable().await?;
+        let failing = entries.get(done).map_or("a file", |entry| &entry.path);
+        Err(ApiError::invalid(format!(
+            "migration {failing} failed: {reason}"
+        )))
+    }
+
+    pub(crate) async fn is_writable(&self) -> bool {
+        self.flush().await.is_ok()
+    }
+}
+
+fn is_label(label: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=63).contains(&label.len())
+        && label.bytes().all(|byte| word(byte) || byte == b'-')
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}
+
+fn make_private(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::create_dir_all(dir)?;
+    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700))
+}
+
+/// One host per data directory; the lock goes with the process.
+fn lock(dir: &Path) -> Result<std::fs::File, OpenError> {
+    let io = |source| OpenError::DataDir {
+        path: dir.to_owned(),
+        source,
+    };
+    let file = std::fs::File::create(dir.join("host.lock")).map_err(io)?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::InUse {
+            path: dir.to_owned(),
+        }),
+        Err(error) => Err(io(error.into())),
+    }
+}

@@ -1,0 +1,420 @@
+//! The HTTP surface: one pipeline for every request, and handlers that only translate.
+
+mod exact;
+mod head;
+mod reply;
+mod route;
+
+pub use exact::ExactForm;
+pub use head::Head;
+pub use reply::Reply;
+pub use route::{API_ROUTES, RouteName};
+
+use crate::document::{
+    BodyOf, availability, bytes, decode, definition, etag, identify, materialised,
+    resource_document, valid_spec, wire_form_ref,
+};
+use crate::error::ApiError;
+use crate::host::Host;
+use crate::mutation::{Mutation, Probe, Verb};
+use crate::review;
+use crate::sealed::MAX_VALUE_BYTES;
+use crate::secret::random_text;
+use crate::support::{binding_support, form_support, interface_support};
+use crate::token::{Caller, Scope};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http_body_util::BodyExt;
+use notation_edge::{Generation, Key, is_space};
+use notation_edge_api::{
+    Discovery, EXPECTED_GENERATION, ErrorCode, FormSupportList, IDEMPOTENCY_KEY, PROBE,
+    PreparedReply, PreparedResource, ReviewReply, ScopeMetadata, ValidateReply, digest,
+};
+use route::Route;
+
+/// Largest JSON body, in bytes.
+const MAX_JSON_BYTES: usize = 8_388_608;
+
+/// The router of a host: every path goes through the one pipeline.
+pub fn router(host: Host) -> axum::Router {
+    axum::Router::new().fallback(entry).with_state(host)
+}
+
+async fn entry(State(host): State<Host>, request: Request) -> Response {
+    // A client that goes away must not stop a mutation half-way, so each request has its own task.
+    let task = tokio::spawn(async move { answer(&host, request).await });
+    match task.await {
+        Ok(response) => response,
+        Err(error) => {
+            let id = request_id();
+            tracing::error!(request = id, %error, "a request failed inside the host");
+            reply::refusal(
+                &ApiError::new(ErrorCode::InternalError, "the host failed"),
+                &id,
+            )
+        }
+    }
+}
+
+fn request_id() -> String {
+    format!("req-{}", random_text(12))
+}
+
+async fn answer(host: &Host, request: Request) -> Response {
+    let id = request_id();
+    let (parts, mut body) = request.into_parts();
+    let head = Head::of(&parts);
+    let result = dispatch(host, &head, &mut body).await;
+    // Unread request bytes would turn into a reset connection (host API §1.1).
+    drain(&mut body).await;
+    match result {
+        Ok(reply) => {
+            tracing::debug!(
+                request = id,
+                method = head.method,
+                path = head.path,
+                status = reply.status
+            );
+            reply.into_response()
+        }
+        Err(error) => {
+            tracing::debug!(request = id, method = head.method, path = head.path, code = %error.code);
+            reply::refusal(&error, &id)
+        }
+    }
+}
+
+/// Reads to the end of a body without keeping it.
+async fn drain(body: &mut Body) {
+    while let Some(Ok(_)) = body.frame().await {}
+}
+
+/// A body up to a ceiling; a longer one is read to its end and refused.
+async fn read(body: &mut Body, ceiling: usize) -> Result<Vec<u8>, ApiError> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| ApiError::invalid("the body ended early"))?;
+        if let Some(data) = frame.data_ref() {
+            if bytes.len() + data.len() > ceiling {
+                return Err(ApiError::invalid(format!(
+                    "the body is larger than {ceiling} bytes"
+                )));
+            }
+            bytes.extend_from_slice(data);
+        }
+    }
+    Ok(bytes)
+}
+
+async fn dispatch(host: &Host, head: &Head, body: &mut Body) -> Result<Reply, ApiError> {
+    if let Some(reply) = open_routes(host, head).await {
+        return reply;
+    }
+    let caller = head
+        .bearer()
+        .and_then(|token| host.inner.tokens.caller(token))
+        .ok_or_else(|| {
+            ApiError::new(ErrorCode::Unauthenticated, "a valid bearer token is needed")
+        })?;
+    let probe = probe(host, head)?;
+    let route = Route::of(&head.method, &head.path)?;
+    let needed = if route.is_sealed() {
+        Scope::Sealed
+    } else {
+        Scope::Api
+    };
+    if !caller.scopes.contains(&needed) {
+        return Err(ApiError::new(
+            ErrorCode::PermissionDenied,
+            format!("the token does not have scope {}", needed.as_str()),
+        ));
+    }
+    run(host, head, &caller, route, probe, body).await
+}
+
+/// Routes without a credential; they show nothing of any tenant.
+async fn open_routes(host: &Host, head: &Head) -> Option<Result<Reply, ApiError>> {
+    if head.method != "GET" {
+        return None;
+    }
+    match head.path.as_str() {
+        notation_edge_api::DISCOVERY_PATH => {
+            let origin = host.inner.config.public_origin.clone();
+            let origin =
+                origin.or_else(|| head.header("host").map(|host| format!("http://{host}")));
+            Some(match origin {
+                Some(origin) => Ok(Reply::json(200, bytes(&Discovery::at(&origin)))),
+                None => Err(ApiError::invalid("the request has no Host header")),
+            })
+        }
+        "/healthz" => Some(Ok(Reply::json(200, b"{\"status\":\"ok\"}".to_vec()))),
+        "/readyz" => Some(if host.is_writable().await {
+            Ok(Reply::json(200, b"{\"status\":\"ready\"}".to_vec()))
+        } else {
+            Err(ApiError::new(
+                ErrorCode::BackendUnavailable,
+                "the store is not available",
+            ))
+        }),
+        _ => None,
+    }
+}
+
+/// The conformance adapter's header; ignored by every other host (host API §25.1).
+fn probe(host: &Host, head: &Head) -> Result<Probe, ApiError> {
+    if host.inner.config.conformance.is_none() {
+        return Ok(Probe::None);
+    }
+    match head.header(PROBE).as_deref() {
+        None => Ok(Probe::None),
+        Some("async") => Ok(Probe::Async),
+        Some("touch-status") => Ok(Probe::TouchStatus),
+        Some("external-change") => Ok(Probe::ExternalChange),
+        Some(other) => match other.strip_prefix("error:").map(str::parse::<ErrorCode>) {
+            Some(Ok(code)) => Err(ApiError::new(code, format!("{code} was asked for"))),
+            Some(Err(_)) | None => Err(ApiError::invalid("the probe is unknown")),
+        },
+    }
+}
+
+async fn run(
+    host: &Host,
+    head: &Head,
+    caller: &Caller,
+    route: Route,
+    probe: Probe,
+    body: &mut Body,
+) -> Result<Reply, ApiError> {
+    match route {
+        Route::Forms => {
+            let exact = ExactForm::read(&head.query, &host.inner.contracts.catalog)?;
+            Ok(Reply::json(200, bytes(&availability(&exact.form))))
+        }
+        Route::FormDefinition { api_version, kind } => {
+            let exact = ExactForm::read(&head.query, &host.inner.contracts.catalog)?;
+            exact.agrees(&api_version, &kind)?;
+            Ok(Reply::json(200, bytes(&definition(&exact.form))))
+        }
+        Route::Validate => validate(host, &read(body, MAX_JSON_BYTES).await?),
+        Route::Prepare => prepare(host, head, caller, &read(body, MAX_JSON_BYTES).await?),
+        Route::Apply(path) => mutate(host, head, caller, Verb::Apply, &path, probe, body).await,
+        Route::Import(path) => mutate(host, head, caller, Verb::Import, &path, probe, body).await,
+        Route::Observe(path) => mutate(host, head, caller, Verb::Observe, &path, probe, body).await,
+        Route::Delete(path) => mutate(host, head, caller, Verb::Delete, &path, probe, body).await,
+        Route::Read(path) => {
+            let exact = ExactForm::read(&head.query, &host.inner.contracts.catalog)?;
+            exact.agrees_with(&path)?;
+            let key = Key::new(&exact.space, &path.api_version, &path.kind, &path.name);
+            let world = host.plane(caller).world();
+            let resource = world
+                .current(&key, &exact.form.form_ref)
+                .ok_or_else(ApiError::no_resource)?;
+            let document = bytes(&resource_document(&world, resource));
+            Ok(Reply {
+                etag: Some(etag(resource)),
+                ..Reply::json(200, document)
+            })
+        }
+        Route::Operation(id) => host.poll(caller, &id).await,
+        Route::Cancel(id) => {
+            let body = read(body, MAX_JSON_BYTES).await?;
+            keyed(head)?;
+            if !body.is_empty() {
+                return Err(ApiError::invalid("the body must be empty"));
+            }
+            host.cancel(caller, &id).await
+        }
+        Route::StartUpload => {
+            let body = read(body, MAX_JSON_BYTES).await?;
+            host.start_upload(caller, head, &body).await
+        }
+        Route::PutBlob { upload, digest } => {
+            host.put_blob(caller, &upload, &digest, std::mem::take(body))
+                .await
+        }
+        Route::CommitUpload(upload) => {
+            let body = read(body, MAX_JSON_BYTES).await?;
+            host.commit_upload(caller, head, &upload, &body).await
+        }
+        Route::AbandonUpload(upload) => {
+            keyed(head)?;
+            host.abandon_upload(caller, &upload).await
+        }
+        Route::ReadManifest(digest) => host.read_manifest(caller, &digest).await,
+        Route::HeadBlob(digest) => {
+            let held = host.holds_blob(caller, &digest).await;
+            Ok(Reply::empty(if held { 200 } else { 404 }))
+        }
+        Route::SupportForms
+        | Route::SupportForm { .. }
+        | Route::SupportInterface { .. }
+        | Route::SupportBinding { .. } => support(host, &route),
+        Route::SealedNames { space, worker } => {
+            space_fits(&space)?;
+            host.sealed_names(caller, &space, &worker).await
+        }
+        Route::Seal { space, worker, key } => {
+            space_fits(&space)?;
+            let value = zeroize::Zeroizing::new(read(body, MAX_VALUE_BYTES + 1).await?);
+            host.seal(caller, &space, &worker, &key, &value).await
+        }
+        Route::Unseal { space, worker, key } => {
+            space_fits(&space)?;
+            host.unseal(caller, &space, &worker, &key).await
+        }
+    }
+}
+
+fn space_fits(space: &str) -> Result<(), ApiError> {
+    if is_space(space) {
+        Ok(())
+    } else {
+        Err(ApiError::invalid("space is no space"))
+    }
+}
+
+fn keyed(head: &Head) -> Result<(), ApiError> {
+    match head.header(IDEMPOTENCY_KEY) {
+        Some(_) => Ok(()),
+        None => Err(ApiError::invalid("Idempotency-Key is missing")),
+    }
+}
+
+async fn mutate(
+    host: &Host,
+    head: &Head,
+    caller: &Caller,
+    verb: Verb,
+    path: &notation_edge_api::ResourcePath,
+    probe: Probe,
+    body: &mut Body,
+) -> Result<Reply, ApiError> {
+    let body = read(body, MAX_JSON_BYTES).await?;
+    let mutation = Mutation::read(verb, path, head, &body, probe)?;
+    host.run(caller, head, mutation, &body).await
+}
+
+fn validate(host: &Host, body: &[u8]) -> Result<Reply, ApiError> {
+    let contracts = &host.inner.contracts;
+    let body = decode(body, BodyOf::Document)?;
+    let identified = identify(contracts, &body, None)?;
+    let spec = materialised(contracts, &identified.form, &body)?;
+    let diagnostics = contracts.diagnose(&identified.form, &spec);
+    Ok(Reply::json(
+        200,
+        bytes(&ValidateReply {
+            valid: diagnostics.is_empty(),
+            diagnostics,
+        }),
+    ))
+}
+
+/// Checks the document and the fence, and nothing else (host API §10).
+fn prepare(host: &Host, head: &Head, caller: &Caller, body: &[u8]) -> Result<Reply, ApiError> {
+    let contracts = &host.inner.contracts;
+    let body = decode(body, BodyOf::Document)?;
+    let identified = identify(contracts, &body, None)?;
+    let spec = valid_spec(contracts, &identified.form, &body)?;
+    let world = host.plane(caller).world();
+    let current = world.current(&identified.key, &identified.form.form_ref);
+    let fence = head.header(EXPECTED_GENERATION);
+    match (current, fence.as_deref()) {
+        (None, None) => {}
+        (None, Some(_)) => return Err(ApiError::no_resource()),
+        (Some(_), None) => {
+            return Err(ApiError::invalid(
+                "the resource exists; Takoform-Expected-Generation is missing",
+            ));
+        }
+        (Some(current), Some(text)) => match Generation::parse(text) {
+            None => {
+                return Err(ApiError::invalid(
+                    "the generation fence is no canonical number",
+                ));
+            }
+            Some(generation) if generation != current.generation => {
+                return Err(ApiError::new(
+                    ErrorCode::GenerationConflict,
+                    "the generation fence does not name the current generation",
+                ));
+            }
+            Some(_) => {}
+        },
+    }
+    let spec_digest = digest(&spec);
+    let bound = review::Bound {
+        tenant: &caller.tenant,
+        key: &identified.key,
+        form_ref: &identified.form.form_ref,
+        spec_digest: &spec_digest,
+        current: current.map(|current| &**current),
+    };
+    let prepare_digest = review::mint(&host.inner.keys, &bound);
+    let form = body
+        .form
+        .ok_or_else(|| ApiError::invalid("form is missing"))?;
+    let reply = PreparedReply {
+        resource: PreparedResource {
+            api_version: body.api_version,
+            kind: body.kind,
+            form,
+            metadata: ScopeMetadata {
+                name: body.metadata.name,
+                space: body.metadata.space,
+            },
+            spec,
+        },
+        review: ReviewReply {
+            prepare_digest,
+            spec_digest,
+        },
+    };
+    Ok(Reply::json(200, bytes(&reply)))
+}
+
+fn support(host: &Host, route: &Route) -> Result<Reply, ApiError> {
+    let catalog = &host.inner.contracts.catalog;
+    let body = match route {
+        Route::SupportForms => {
+            let profiles = catalog
+                .forms()
+                .map(|form| form_support(catalog, form))
+                .collect();
+            Some(bytes(&FormSupportList { profiles }))
+        }
+        Route::SupportForm {
+            api_version,
+            kind,
+            definition_version,
+        } => {
+            let form = catalog.forms().find(|form| {
+                let id = wire_form_ref(&form.form_ref);
+                id.api_version == *api_version
+                    && id.kind == *kind
+                    && id.definition_version == *definition_version
+            });
+            let Some(form) = form else {
+                return Err(ApiError::new(
+                    ErrorCode::FormUnknown,
+                    "the form is not installed",
+                ));
+            };
+            Some(bytes(&form_support(catalog, form)))
+        }
+        Route::SupportInterface { name, version } => {
+            interface_support(catalog, name, version).map(|profile| bytes(&profile))
+        }
+        Route::SupportBinding { name, version } => {
+            binding_support(catalog, name, version).map(|profile| bytes(&profile))
+        }
+        _ => None,
+    };
+    match body {
+        Some(body) => Ok(Reply::json(200, body)),
+        None => Err(ApiError::new(
+            ErrorCode::ResourceNotFound,
+            "no such contract is supported",
+        )),
+    }
+}

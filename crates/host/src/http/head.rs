@@ -1,0 +1,48 @@
+//! Method, target and headers of a request as the rest of the host reads them.
+
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+
+/// Everything of a request but its body.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// Method, upper case.
+    pub method: String,
+    /// Path and query exactly as received.
+    pub target: String,
+    /// Escaped path.
+    pub path: String,
+    /// Escaped query without the question mark; empty when there is none.
+    pub query: String,
+    headers: HeaderMap,
+}
+
+impl Head {
+    /// The head of a request.
+    pub fn of(parts: &Parts) -> Head {
+        Head {
+            method: parts.method.as_str().to_owned(),
+            target: parts.uri.path_and_query().map_or_else(
+                || parts.uri.path().to_owned(),
+                |target| target.as_str().to_owned(),
+            ),
+            path: parts.uri.path().to_owned(),
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+            headers: parts.headers.clone(),
+        }
+    }
+
+    /// A header's value. An empty one counts as absent (host API §1.3).
+    pub fn header(&self, name: &str) -> Option<String> {
+        let value = String::from_utf8_lossy(self.headers.get(name)?.as_bytes()).into_owned();
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// The bearer token.
+    pub fn bearer(&self) -> Option<&str> {
+        let value = self.headers.get("authorization")?.to_str().ok()?;
+        let (scheme, token) = value.split_once(' ')?;
+        let token = token.trim();
+        (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+    }
+}

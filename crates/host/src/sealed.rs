@@ -1,0 +1,144 @@
+//! Sealed values: set by an operator, encrypted at rest, never answered.
+
+use crate::document::bytes;
+use crate::error::ApiError;
+use crate::host::Host;
+use crate::http::Reply;
+use crate::plane::{State, Step};
+use crate::snapshot::SecretBytes;
+use crate::store::{Bound, Write};
+use crate::token::Caller;
+use notation_edge::{Change, EdgeKind, FAMILY, Key, Seal, Uid, admit};
+use notation_edge_api::SealedNames;
+use std::sync::Arc;
+
+/// Largest value, in bytes.
+pub const MAX_VALUE_BYTES: usize = 65_536;
+
+/// Where a value belongs; part of what is authenticated, so that a row cannot be moved.
+pub fn place(tenant: &str, worker: &Uid, name: &str) -> String {
+    format!("{tenant}\n{worker}\n{name}")
+}
+
+fn is_value_name(text: &str) -> bool {
+    let rest = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    (1..=64).contains(&text.len())
+        && text.bytes().all(rest)
+        && text
+            .bytes()
+            .next()
+            .is_some_and(|first| first.is_ascii_uppercase())
+}
+
+fn worker(state: &State, space: &str, name: &str) -> Result<Uid, ApiError> {
+    let key = Key::new(space, FAMILY, EdgeKind::ModuleWorker.as_str(), name);
+    state
+        .world
+        .at(&key)
+        .map(|worker| worker.uid.clone())
+        .ok_or_else(ApiError::no_resource)
+}
+
+impl Host {
+    /// Sets one value. The answer says nothing but that it is set.
+    pub(crate) async fn seal(
+        &self,
+        caller: &Caller,
+        space: &str,
+        name: &str,
+        key: &str,
+        value: &[u8],
+    ) -> Result<Reply, ApiError> {
+        if !is_value_name(key) {
+            return Err(ApiError::invalid(
+                "the name of a sealed value is like DATABASE_URL",
+            ));
+        }
+        if value.len() > MAX_VALUE_BYTES {
+            return Err(ApiError::invalid("a sealed value has at most 65536 bytes"));
+        }
+        if std::str::from_utf8(value).is_err() {
+            return Err(ApiError::invalid("a sealed value is UTF-8 text"));
+        }
+        let plane = self.plane(caller);
+        let key: Arc<str> = key.into();
+        self.mutate(&plane, None, |state| {
+            let worker = worker(state, space, name)?;
+            let sealed = self
+                .inner
+                .keys
+                .seal(&place(&plane.tenant, &worker, &key), value);
+            let write = Write::Seal {
+                tenant: plane.tenant.clone(),
+                worker: worker.clone(),
+                name: key.clone(),
+                value: sealed,
+            };
+            state.sealed.insert(
+                (worker.clone(), key.clone()),
+                SecretBytes::new(value.to_vec()),
+            );
+            self.sealed_step(state, worker, key, true, write)
+        })
+        .await
+    }
+
+    /// Removes one value; an absent one is removed already.
+    pub(crate) async fn unseal(
+        &self,
+        caller: &Caller,
+        space: &str,
+        name: &str,
+        key: &str,
+    ) -> Result<Reply, ApiError> {
+        let plane = self.plane(caller);
+        let key: Arc<str> = key.into();
+        self.mutate(&plane, None, |state| {
+            let worker = worker(state, space, name)?;
+            let write = Write::Unseal(worker.clone(), key.clone());
+            state.sealed.remove(&(worker.clone(), key.clone()));
+            self.sealed_step(state, worker, key, false, write)
+        })
+        .await
+    }
+
+    fn sealed_step(
+        &self,
+        state: &State,
+        worker: Uid,
+        name: Arc<str>,
+        present: bool,
+        write: Write,
+    ) -> Result<Step, ApiError> {
+        let change = Change::Seal(Seal {
+            worker,
+            name,
+            present,
+        });
+        let admitted = admit(&state.world, &change, &self.now())?;
+        Ok(Step {
+            admitted: Some(admitted),
+            writes: vec![write],
+            reply: Reply::empty(204),
+            bound: Bound::Nothing,
+        })
+    }
+
+    /// Names of the values that are set.
+    pub(crate) async fn sealed_names(
+        &self,
+        caller: &Caller,
+        space: &str,
+        name: &str,
+    ) -> Result<Reply, ApiError> {
+        let plane = self.plane(caller);
+        let state = plane.state.lock().await;
+        let worker = worker(&state, space, name)?;
+        let names = state
+            .world
+            .sealed_names(&worker)
+            .map(|name| name.to_string())
+            .collect();
+        Ok(Reply::json(200, bytes(&SealedNames { names })))
+    }
+}

@@ -1,0 +1,79 @@
+//! The database format and its migrations.
+
+use super::StoreError;
+use rusqlite::Connection;
+use std::path::Path;
+
+/// One entry per format, in order; applied ones never change.
+const MIGRATIONS: &[&str] = &["
+CREATE TABLE token (
+  id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, tenant TEXT NOT NULL, principal TEXT NOT NULL,
+  scopes TEXT NOT NULL, label TEXT NOT NULL, created TEXT NOT NULL) STRICT;
+CREATE TABLE resource (
+  uid TEXT PRIMARY KEY, tenant TEXT NOT NULL, space TEXT NOT NULL, api_version TEXT NOT NULL,
+  kind TEXT NOT NULL, name TEXT NOT NULL, definition_version TEXT NOT NULL,
+  schema_digest TEXT NOT NULL, generation INTEGER NOT NULL, revision INTEGER NOT NULL,
+  spec TEXT NOT NULL, spec_digest TEXT NOT NULL, pins TEXT NOT NULL, native_id TEXT,
+  touches INTEGER NOT NULL, condition TEXT NOT NULL,
+  UNIQUE (tenant, space, api_version, kind, name)) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX resource_native ON resource (tenant, native_id) WHERE native_id IS NOT NULL;
+CREATE TABLE ledger (
+  tenant TEXT NOT NULL, database_uid TEXT NOT NULL, position INTEGER NOT NULL,
+  path TEXT NOT NULL, digest TEXT NOT NULL,
+  PRIMARY KEY (database_uid, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE sealed (
+  tenant TEXT NOT NULL, worker_uid TEXT NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL,
+  PRIMARY KEY (worker_uid, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE replay (
+  tenant TEXT NOT NULL, principal TEXT NOT NULL, space TEXT NOT NULL, key TEXT NOT NULL,
+  fingerprint BLOB NOT NULL, status INTEGER NOT NULL, etag TEXT, body BLOB,
+  bound_kind TEXT NOT NULL, bound_id TEXT NOT NULL, created TEXT NOT NULL,
+  PRIMARY KEY (tenant, principal, space, key)) STRICT, WITHOUT ROWID;
+CREATE TABLE operation (
+  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, principal TEXT NOT NULL, request TEXT NOT NULL,
+  bound_uid TEXT, polls INTEGER NOT NULL, terminal BLOB, result_uid TEXT,
+  failed INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE upload (
+  id TEXT PRIMARY KEY, tenant TEXT NOT NULL, principal TEXT NOT NULL,
+  manifest BLOB NOT NULL, created TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE blob (
+  tenant TEXT NOT NULL, digest TEXT NOT NULL, size INTEGER NOT NULL,
+  PRIMARY KEY (tenant, digest)) STRICT, WITHOUT ROWID;
+CREATE TABLE manifest (
+  tenant TEXT NOT NULL, digest TEXT NOT NULL, document BLOB NOT NULL,
+  PRIMARY KEY (tenant, digest)) STRICT, WITHOUT ROWID;
+"];
+
+/// Sets the connection up and applies missing migrations.
+pub fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let run = |connection: &mut Connection| -> rusqlite::Result<i64> {
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // An acknowledged mutation survives a power cut.
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+    };
+    let database = |error: rusqlite::Error| StoreError::Database {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
+    let found = run(connection).map_err(database)?;
+    let known = i64::try_from(MIGRATIONS.len()).expect("a handful of formats");
+    if found > known {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    for (format, migration) in (1..).zip(MIGRATIONS).filter(|(format, _)| *format > found) {
+        let apply = |connection: &mut Connection| -> rusqlite::Result<()> {
+            let transaction = connection.transaction()?;
+            transaction.execute_batch(migration)?;
+            transaction.pragma_update(None, "user_version", format)?;
+            transaction.commit()
+        };
+        apply(connection).map_err(database)?;
+    }
+    Ok(())
+}
