@@ -2,16 +2,17 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use rolldown::{
     AttachDebugInfo, Bundler, BundlerBuilder, BundlerOptions, CodeSplittingMode, CommentsOptions,
-    ExperimentalOptions, InputItem, LogLevel, OutputFormat, Platform, PreserveEntrySignatures,
-    SourceMapType, TreeshakeOptions,
+    ExperimentalOptions, InlineConstOption, InputItem, LogLevel, OptimizationOption, OutputFormat,
+    Platform, PreserveEntrySignatures, RawMinifyOptions, SourceMapType, TreeshakeOptions,
 };
-use rolldown_common::{ModuleType, Output, OutputChunk};
+use rolldown_common::{ModuleType, Output, OutputChunk, ResolvedExternal};
 use rolldown_error::{BuildDiagnostic, BuildResult};
 use rolldown_plugin::{
     HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput,
@@ -46,15 +47,28 @@ pub(crate) async fn bundle(
     file: &Path,
     purpose: Purpose,
 ) -> Result<Bundle, Vec<Problem>> {
-    let chunk = match generate(sources.root(), file, purpose).await {
-        Ok(Outcome::One(chunk)) => chunk,
+    let missing = Missing::default();
+    let generated = generate(sources.root(), file, purpose, &missing).await;
+    let mut problems = bundle_problem::not_found(&missing.take(), sources, file, purpose);
+    let chunk = match generated {
+        Ok(Outcome::One(chunk)) if problems.is_empty() => Arc::unwrap_or_clone(chunk),
+        Ok(Outcome::One(_)) => return Err(problems),
         Ok(Outcome::Complaints(complaints)) => {
-            return Err(bundle_problem::explain(complaints, sources, file));
+            problems.extend(bundle_problem::explain(complaints, sources, file));
+            return Err(problems);
         }
-        Err(complaints) => return Err(bundle_problem::explain(complaints.into_vec(), sources, file)),
+        Err(complaints) => {
+            problems.extend(bundle_problem::explain(
+                complaints.into_vec(),
+                sources,
+                file,
+            ));
+            return Err(problems);
+        }
     };
-    let chunk = Arc::unwrap_or_clone(chunk);
-    let map = chunk.map.unwrap_or_else(rolldown_sourcemap::empty_sourcemap);
+    let map = chunk
+        .map
+        .unwrap_or_else(rolldown_sourcemap::empty_sourcemap);
     Ok(Bundle {
         code: chunk.code,
         map,
@@ -66,21 +80,52 @@ enum Outcome {
     Complaints(Vec<BuildDiagnostic>),
 }
 
-async fn generate(root: &Path, file: &Path, purpose: Purpose) -> BuildResult<Outcome> {
-    let main = match purpose {
-        Purpose::Program => None,
-        Purpose::Code => Some(Main::of(file)),
+/// An import that leads nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Dangling {
+    /// Module id of the file that imports.
+    pub importer: String,
+    pub specifier: String,
+}
+
+/// Imports that lead nowhere, gathered while bundling goes on, so that all are told at once.
+#[derive(Debug, Clone, Default)]
+struct Missing(Arc<Mutex<BTreeSet<Dangling>>>);
+
+impl Missing {
+    fn add(&self, dangling: Dangling) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(dangling);
+    }
+
+    fn take(&self) -> BTreeSet<Dangling> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+async fn generate(
+    root: &Path,
+    file: &Path,
+    purpose: Purpose,
+    missing: &Missing,
+) -> BuildResult<Outcome> {
+    let plugin = Project {
+        purpose,
+        main: Main::of(file, purpose),
+        missing: missing.clone(),
     };
     let mut bundler: Bundler = BundlerBuilder::default()
         .with_options(options(root, file, purpose))
-        .with_plugins(vec![Arc::new(Project { main })])
+        .with_plugins(vec![Arc::new(plugin)])
         .build()?;
     let output = bundler.generate().await?;
-    // An import that leads nowhere is a warning to the bundler: it would stay in the output.
-    let (complaints, _): (Vec<_>, Vec<_>) = output
+    let complaints: Vec<_> = output
         .warnings
         .into_iter()
-        .partition(bundle_problem::is_fatal);
+        .filter(bundle_problem::is_fatal)
+        .collect();
     if !complaints.is_empty() {
         return Ok(Outcome::Complaints(complaints));
     }
@@ -125,6 +170,12 @@ fn options(root: &Path, file: &Path, purpose: Purpose) -> BundlerOptions {
             attach_debug_info: Some(AttachDebugInfo::None),
             ..ExperimentalOptions::default()
         }),
+        // What is written is what runs: no rewriting, which would also move places.
+        minify: Some(RawMinifyOptions::Bool(false)),
+        optimization: Some(OptimizationOption {
+            inline_const: Some(InlineConstOption::Bool(false)),
+            ..OptimizationOption::default()
+        }),
         log_level: Some(LogLevel::Silent),
         resolve: Some(rolldown::ResolveOptions {
             // Pure JavaScript packages are found through either field.
@@ -135,13 +186,16 @@ fn options(root: &Path, file: &Path, purpose: Purpose) -> BundlerOptions {
     }
 }
 
-/// Lends the embedded packages to the bundler, and hides the main file's name from it.
+/// Lends the embedded packages to the bundler, hides the main file's name from it, and notes
+/// imports that lead nowhere.
 #[derive(Debug)]
 struct Project {
-    main: Option<Main>,
+    purpose: Purpose,
+    main: Main,
+    missing: Missing,
 }
 
-/// The main file of worker code. It is known to the bundler as `main` beside the real one, so
+/// The main file. That of worker code is known to the bundler as `main` beside the real one, so
 /// that names made of file names do not change when it is renamed.
 #[derive(Debug)]
 struct Main {
@@ -154,14 +208,16 @@ struct Main {
 pub(crate) const MAIN_MARK: &str = "?notation";
 
 impl Main {
-    fn of(file: &Path) -> Main {
+    fn of(file: &Path, purpose: Purpose) -> Main {
         let extension = file.extension().and_then(|e| e.to_str()).unwrap_or("js");
         Main {
             real: file.to_owned(),
-            alias: file
-                .with_file_name(format!("main.{extension}{MAIN_MARK}"))
-                .to_string_lossy()
-                .into_owned(),
+            alias: match purpose {
+                Purpose::Program => file.to_owned(),
+                Purpose::Code => file.with_file_name(format!("main.{extension}{MAIN_MARK}")),
+            }
+            .to_string_lossy()
+            .into_owned(),
             kind: match extension {
                 "ts" | "mts" | "cts" => ModuleType::Ts,
                 "tsx" => ModuleType::Tsx,
@@ -186,29 +242,43 @@ impl Plugin for Project {
         ctx: &PluginContext,
         args: &HookResolveIdArgs<'_>,
     ) -> HookResolveIdReturn {
-        if let Some(id) = sdk::resolve(args.specifier, args.importer) {
+        if args.is_entry {
+            return Ok(Some(HookResolveIdOutput::from_id(self.main.alias.as_str())));
+        }
+        if self.purpose == Purpose::Program
+            && let Some(id) = sdk::resolve(args.specifier, args.importer)
+        {
             return Ok(Some(HookResolveIdOutput::from_id(id)));
         }
-        let Some(main) = &self.main else {
-            return Ok(None);
-        };
-        if args.is_entry {
-            return Ok(Some(HookResolveIdOutput::from_id(main.alias.as_str())));
-        }
-        // Only a relative import can mean the main file.
-        if !args.specifier.starts_with('.') {
-            return Ok(None);
-        }
+        // Types for the editor may resolve these names to declarations; there is no code behind.
+        let ours = args.specifier.starts_with("@notation/");
         let skip = PluginContextResolveOptions {
             skip_self: true,
             ..PluginContextResolveOptions::default()
         };
-        match ctx.resolve(args.specifier, args.importer, Some(skip)).await? {
-            Ok(found) if Path::new(found.id.as_str()) == main.real => {
-                Ok(Some(HookResolveIdOutput::from_id(main.alias.as_str())))
+        let found = match ours {
+            true => None,
+            false => ctx
+                .resolve(args.specifier, args.importer, Some(skip))
+                .await?
+                .ok(),
+        };
+        match found {
+            Some(found) if Path::new(found.id.as_str()) == self.main.real => {
+                Ok(Some(HookResolveIdOutput::from_id(self.main.alias.as_str())))
             }
-            Ok(found) => Ok(Some(HookResolveIdOutput::from_resolved_id(found))),
-            Err(_) => Ok(None),
+            Some(found) => Ok(Some(HookResolveIdOutput::from_resolved_id(found))),
+            None => {
+                self.missing.add(Dangling {
+                    importer: args.importer.unwrap_or_default().to_owned(),
+                    specifier: args.specifier.to_owned(),
+                });
+                // As if it were there: bundling goes on, and its output is not used.
+                Ok(Some(HookResolveIdOutput {
+                    external: Some(ResolvedExternal::Bool(true)),
+                    ..HookResolveIdOutput::from_id(args.specifier)
+                }))
+            }
         }
     }
 
@@ -220,13 +290,13 @@ impl Plugin for Project {
                 ..HookLoadOutput::default()
             }));
         }
-        match &self.main {
-            Some(main) if args.id == main.alias => Ok(Some(HookLoadOutput {
-                code: std::fs::read_to_string(&main.real)?.into(),
-                module_type: Some(main.kind.clone()),
-                ..HookLoadOutput::default()
-            })),
-            _ => Ok(None),
+        if args.id != self.main.alias {
+            return Ok(None);
         }
+        Ok(Some(HookLoadOutput {
+            code: std::fs::read_to_string(&self.main.real)?.into(),
+            module_type: Some(self.main.kind.clone()),
+            ..HookLoadOutput::default()
+        }))
     }
 }

@@ -1,24 +1,63 @@
 //! What the bundler says, as problems of the project.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use oxc::{allocator::Allocator, diagnostics::LabeledSpan, parser::Parser, span::SourceType};
 use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
 use crate::{
-    bundle::MAIN_MARK,
+    bundle::{Dangling, MAIN_MARK, Purpose},
     codes,
+    nearest::list,
     problem::{Place, Problem},
+    sdk::PACKAGES,
     source::{SourceFile, Sources},
 };
 
 /// Modules of Node.js that have no package of the same name worth installing.
 const NODE_BUILTINS: &[&str] = &[
-    "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto",
-    "dgram", "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https",
-    "inspector", "module", "net", "os", "path", "perf_hooks", "process", "punycode", "querystring",
-    "readline", "repl", "stream", "string_decoder", "sys", "timers", "tls", "trace_events", "tty",
-    "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
+    "assert",
+    "async_hooks",
+    "buffer",
+    "child_process",
+    "cluster",
+    "console",
+    "constants",
+    "crypto",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "domain",
+    "events",
+    "fs",
+    "http",
+    "http2",
+    "https",
+    "inspector",
+    "module",
+    "net",
+    "os",
+    "path",
+    "perf_hooks",
+    "process",
+    "punycode",
+    "querystring",
+    "readline",
+    "repl",
+    "stream",
+    "string_decoder",
+    "sys",
+    "timers",
+    "tls",
+    "trace_events",
+    "tty",
+    "url",
+    "util",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
 ];
 
 /// Whether a warning of the bundler means that its output cannot run.
@@ -95,7 +134,11 @@ impl Reader<'_> {
     }
 }
 
-fn one(complaint: &BuildDiagnostic, reader: &Reader<'_>, options: &DiagnosticOptions) -> Vec<Problem> {
+fn one(
+    complaint: &BuildDiagnostic,
+    reader: &Reader<'_>,
+    options: &DiagnosticOptions,
+) -> Vec<Problem> {
     let location = complaint.to_diagnostic_with(options).get_primary_location();
     let place = location.and_then(|(file, line, column, _)| {
         let file = reader.file(&file)?;
@@ -111,9 +154,6 @@ fn one(complaint: &BuildDiagnostic, reader: &Reader<'_>, options: &DiagnosticOpt
                 _ => vec![Problem::new(codes::SYNTAX, reader.text(&message)).at(place)],
             }
         }
-        EventKind::UnresolvedImport | EventKind::ResolveError | EventKind::UnresolvedEntry => {
-            vec![import_not_found(complaint, place)]
-        }
         EventKind::MissingExportError | EventKind::ImportIsUndefined => {
             vec![Problem::new(codes::EXPORT_NOT_FOUND, reader.text(&message)).at(place)]
         }
@@ -121,25 +161,65 @@ fn one(complaint: &BuildDiagnostic, reader: &Reader<'_>, options: &DiagnosticOpt
     }
 }
 
-fn import_not_found(complaint: &BuildDiagnostic, place: Option<Place>) -> Problem {
-    let specifier = complaint.exporter().unwrap_or_default();
-    let bare = specifier.strip_prefix("node:").unwrap_or(&specifier);
+/// Imports that lead nowhere.
+pub(crate) fn not_found(
+    missing: &BTreeSet<Dangling>,
+    sources: &Sources,
+    main: &Path,
+    purpose: Purpose,
+) -> Vec<Problem> {
+    let reader = Reader {
+        sources,
+        main: sources.name_of(main),
+    };
+    missing
+        .iter()
+        .map(|dangling| {
+            let place = reader.file(&dangling.importer).map(|file| {
+                let at = ['"', '\'', '`'].into_iter().find_map(|quote| {
+                    file.text
+                        .find(&format!("{quote}{}{quote}", dangling.specifier))
+                });
+                file.word(at.unwrap_or(0))
+            });
+            import_not_found(&dangling.specifier, place, purpose)
+        })
+        .collect()
+}
+
+fn import_not_found(specifier: &str, place: Option<Place>, purpose: Purpose) -> Problem {
+    let bare = specifier.strip_prefix("node:").unwrap_or(specifier);
     let top = bare.split('/').next().unwrap_or(bare);
     if specifier.starts_with("node:") || NODE_BUILTINS.contains(&top) {
+        let (message, help) = match purpose {
+            Purpose::Program => (
+                "a program",
+                "a program has no files, no network and no clock: it only describes what is to be made. Packages in pure JavaScript can be used",
+            ),
+            Purpose::Code => (
+                "a worker",
+                "a worker has what the web platform offers. Packages in pure JavaScript can be used",
+            ),
+        };
         return Problem::new(
             codes::NODE_BUILTIN,
-            format!("`{specifier}` is part of Node.js and not available here"),
+            format!("`{specifier}` is part of Node.js, and {message} does not run there"),
         )
-        .help("neither a program nor a worker runs in Node.js: a program has no files, network or clock, and a worker has what the web platform offers. Pure JavaScript packages can be used")
+        .help(help)
         .at(place);
     }
-    let help = if specifier.starts_with("@notation/") {
-        let known: Vec<_> = crate::sdk::PACKAGES.iter().map(|package| package.name).collect();
-        format!("the packages of notation are {}", known.join(", "))
+    let help = if specifier.starts_with("@notation/") && purpose == Purpose::Code {
+        "this package describes infrastructure; code that runs later uses what it is given in `env`"
+            .to_owned()
+    } else if specifier.starts_with("@notation/") {
+        let known: Vec<_> = PACKAGES.iter().map(|package| package.name).collect();
+        format!("the packages of notation are {}", list(&known))
     } else if specifier.starts_with('.') || specifier.starts_with('/') {
         "check the path; it is relative to the file that imports it".to_owned()
     } else {
-        format!("install it (`npm install {specifier}`), or write `./{specifier}` for a file beside this one")
+        format!(
+            "install it (`npm install {top}`), or write `./{specifier}` for a file beside this one"
+        )
     };
     Problem::new(
         codes::IMPORT_NOT_FOUND,

@@ -19,6 +19,10 @@ codes! {
     CONFIG_NAME = "program::config_name";
     /// An entry file does not exist.
     ENTRY_NOT_FOUND = "program::entry_not_found";
+    /// A new project would overwrite a file.
+    FILE_EXISTS = "program::file_exists";
+    /// A file of a project cannot be written.
+    CANNOT_WRITE = "program::cannot_write";
     /// An installed package of ours has another version than the binary.
     PACKAGE_VERSION = "program::package_version";
     /// A file cannot be read as TypeScript or JavaScript.

@@ -90,9 +90,7 @@ pub fn load_config(start_dir: &Path) -> Result<ProjectConfig, Vec<Problem>> {
     };
     let limits = Limits::default();
     own_stack::run(&limits, |watch| load_here(&root, &limits, watch))
-        .unwrap_or_else(|error| {
-            Err(vec![Problem::new(codes::BUNDLE, error.to_string())])
-        })
+        .unwrap_or_else(|error| Err(vec![Problem::new(codes::BUNDLE, error.to_string())]))
         .map_err(in_order)
 }
 
@@ -320,8 +318,9 @@ impl Reader<'_> {
         match text.parse() {
             Ok(name) => Some(name),
             Err(error) => {
-                let problem = Problem::new(codes::CONFIG_NAME, error.to_string())
-                    .help("a name is made of a-z, 0-9 and -, and neither starts nor ends with a hyphen");
+                let problem = Problem::new(codes::CONFIG_NAME, error.to_string()).help(
+                    "a name is made of a-z, 0-9 and -, and neither starts nor ends with a hyphen",
+                );
                 self.push(problem, path, part);
                 None
             }
@@ -329,8 +328,7 @@ impl Reader<'_> {
     }
 
     fn missing(&mut self, field: &str, help: &str) {
-        let problem =
-            Problem::new(codes::CONFIG_FIELD, format!("`{field}` is missing")).help(help);
+        let problem = Problem::new(codes::CONFIG_FIELD, format!("`{field}` is missing")).help(help);
         self.push(problem, &[], Part::Key);
     }
 

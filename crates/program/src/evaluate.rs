@@ -116,7 +116,7 @@ fn evaluate_here(
                 files.entry(file.clone()).or_default();
                 uses.push((id, field, file));
             }
-            Err(problem) => problems.push(problem),
+            Err(problem) => problems.push(*problem),
         }
     }
     problems.extend(tokio.block_on(build_all(&sources, &mut files)));
@@ -126,7 +126,8 @@ fn evaluate_here(
 
     let mut assets = Assets::new();
     for (id, field, file) in uses {
-        if let (Some(Some(code)), Some(desired)) = (files.get(&file), graph.resources.get_mut(&id)) {
+        if let (Some(Some(code)), Some(desired)) = (files.get(&file), graph.resources.get_mut(&id))
+        {
             put(desired, &field, code);
             assets.extend(code.assets.clone());
         }

@@ -3,8 +3,7 @@
 use notation_model::Origin;
 
 use crate::{
-    Limits, codes,
-    locate,
+    Limits, codes, locate,
     problem::Problem,
     sandbox::{Failure, Thrown},
     source::Sources,
@@ -13,27 +12,66 @@ use crate::{
 
 /// What browsers and Node.js have and a program has not, with the reason.
 const NOT_AVAILABLE: &[(&str, &str)] = &[
-    ("process", "a program cannot read its environment: only generated names differ between stages. Use `secret(\"NAME\")` for a value that is set per deployment"),
-    ("fetch", "a program cannot use the network: it describes what is to be made, and is evaluated on every command"),
+    (
+        "process",
+        "a program cannot read its environment: only generated names differ between stages. Use `secret(\"NAME\")` for a value that is set per deployment",
+    ),
+    (
+        "fetch",
+        "a program cannot use the network: it describes what is to be made, and is evaluated on every command",
+    ),
     ("XMLHttpRequest", "a program cannot use the network"),
     ("WebSocket", "a program cannot use the network"),
-    ("setTimeout", "a program cannot wait: it describes what is to be made, and ends"),
-    ("setInterval", "a program cannot wait: it describes what is to be made, and ends"),
-    ("setImmediate", "a program cannot wait: it describes what is to be made, and ends"),
-    ("performance", "a program cannot read the clock: the same program must give the same graph"),
-    ("require", "a program is an ES module; write `import ... from \"...\"`"),
+    (
+        "setTimeout",
+        "a program cannot wait: it describes what is to be made, and ends",
+    ),
+    (
+        "setInterval",
+        "a program cannot wait: it describes what is to be made, and ends",
+    ),
+    (
+        "setImmediate",
+        "a program cannot wait: it describes what is to be made, and ends",
+    ),
+    (
+        "performance",
+        "a program cannot read the clock: the same program must give the same graph",
+    ),
+    (
+        "require",
+        "a program is an ES module; write `import ... from \"...\"`",
+    ),
     ("module", "a program is an ES module; write `export ...`"),
     ("exports", "a program is an ES module; write `export ...`"),
-    ("__dirname", "a program has no files; paths in a config are relative to the project"),
-    ("__filename", "a program has no files; paths in a config are relative to the project"),
-    ("Buffer", "a program does not run in Node.js; texts and plain data are enough to describe infrastructure"),
+    (
+        "__dirname",
+        "a program has no files; paths in a config are relative to the project",
+    ),
+    (
+        "__filename",
+        "a program has no files; paths in a config are relative to the project",
+    ),
+    (
+        "Buffer",
+        "a program does not run in Node.js; texts and plain data are enough to describe infrastructure",
+    ),
     ("Deno", "a program does not run in Deno"),
     ("Bun", "a program does not run in Bun"),
-    ("Intl", "a program has no locale: the same program must give the same graph"),
+    (
+        "Intl",
+        "a program has no locale: the same program must give the same graph",
+    ),
     ("window", "a program does not run in a browser"),
     ("document", "a program does not run in a browser"),
-    ("URL", "a program has no web APIs; compose addresses with template strings"),
-    ("TextEncoder", "a program has no web APIs; texts and plain data are enough to describe infrastructure"),
+    (
+        "URL",
+        "a program has no web APIs; compose addresses with template strings",
+    ),
+    (
+        "TextEncoder",
+        "a program has no web APIs; texts and plain data are enough to describe infrastructure",
+    ),
 ];
 
 /// One failure as a problem. `entry` is the entry file, relative to the project.
@@ -70,15 +108,18 @@ pub(crate) fn explain(
             entry,
         ),
         Failure::NeverSettles => {
-            let place = sources
+            let awaits = sources
                 .get(entry)
-                .and_then(|file| locate::top_level_await(&file));
-            Problem::new(
+                .map(|file| locate::top_level_awaits(&file))
+                .unwrap_or_default();
+            let mut awaits = awaits.into_iter();
+            let problem = Problem::new(
                 codes::NEVER_SETTLES,
                 "the program waits for a promise that nothing can settle",
             )
             .help("nothing happens outside a program: there are no timers, files or network to wait for. Remove the `await`")
-            .at(place)
+            .at(awaits.next().map(|place| place.with_label("waits here")));
+            awaits.fold(problem, |problem, place| problem.also("or here", Some(place)))
         }
     }
 }

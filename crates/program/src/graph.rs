@@ -51,7 +51,10 @@ pub(crate) struct Declared<'a> {
 pub(crate) fn build(program: &Program<'_>) -> Built {
     let mut problems = Vec::new();
     let declared = declare(program, &mut problems);
-    let ids: Vec<ResourceId> = declared.iter().map(|resource| resource.id.clone()).collect();
+    let ids: Vec<ResourceId> = declared
+        .iter()
+        .map(|resource| resource.id.clone())
+        .collect();
     problems.extend(
         program
             .raw
@@ -94,7 +97,7 @@ fn declare<'a>(program: &Program<'a>, problems: &mut Vec<Problem>) -> Vec<Declar
     for raw in &program.raw.resources {
         let origin = program
             .trace
-            .first(&raw.stack, program.sources)
+            .call(&raw.stack, program.sources)
             .unwrap_or_default();
         let ty = resource_type(raw, &origin, program, problems);
         let id = match own_id(raw, ty) {
@@ -106,6 +109,7 @@ fn declare<'a>(program: &Program<'a>, problems: &mut Vec<Problem>) -> Vec<Declar
                     None
                 }
             },
+            None if raw.bad_id => None,
             None => {
                 let written = ty
                     .and_then(ResourceType::key_field)
@@ -114,7 +118,9 @@ fn declare<'a>(program: &Program<'a>, problems: &mut Vec<Problem>) -> Vec<Declar
                 let place = locate::member(program.sources, &origin, &[], Part::Key);
                 problems.push(
                     Problem::new(codes::INVALID_ID, format!("this {} has no id", raw.ty))
-                        .help(format!("give it one: `{{ id: \"...\", config: ... }}`{written}"))
+                        .help(format!(
+                            "give it one: `{{ id: \"...\", config: ... }}`{written}"
+                        ))
                         .at(place),
                 );
                 None
@@ -124,14 +130,16 @@ fn declare<'a>(program: &Program<'a>, problems: &mut Vec<Problem>) -> Vec<Declar
             Some(id) => match taken.get(&id) {
                 None => id,
                 Some(first) => {
-                    let place = |origin| {
-                        locate::member(program.sources, origin, &[key("id")], Part::Value)
-                    };
+                    let place =
+                        |origin| locate::member(program.sources, origin, &[key("id")], Part::Value);
                     problems.push(
-                        Problem::new(codes::DUPLICATE_ID, format!("two resources have the id {id}"))
-                            .help("an id is unique in the program; give one of them another")
-                            .at(place(&origin).map(|place| place.with_label("again here")))
-                            .also("first here", place(first)),
+                        Problem::new(
+                            codes::DUPLICATE_ID,
+                            format!("two resources have the id {id}"),
+                        )
+                        .help("an id is unique in the program; give one of them another")
+                        .at(place(&origin).map(|place| place.with_label("again here")))
+                        .also("first here", place(first)),
                     );
                     made_up(all.len())
                 }
@@ -202,15 +210,13 @@ fn desired(
     let origin_of = |stack: &str| {
         program
             .trace
-            .first(stack, program.sources)
+            .call(stack, program.sources)
             .unwrap_or_default()
     };
     for option in &raw.unknown {
         let place = locate::member(program.sources, &resource.origin, &[key(option)], Part::Key);
         let options = ["id", "config", "protect", "placeholder", "formerly"];
-        let in_config = resource
-            .ty
-            .is_some_and(|ty| ty.fields.contains_key(option));
+        let in_config = resource.ty.is_some_and(|ty| ty.fields.contains_key(option));
         let help = if in_config {
             format!("write it inside `config: {{ {option}: ... }}`")
         } else {
@@ -293,10 +299,14 @@ fn module_requests(
             .get(field)
             .is_some_and(|field| field.kind == FieldKind::Module)
     };
-    let from_config = desired
-        .config
-        .iter()
-        .map(|(field, value)| (field, value, &desired.origin, vec![key("config"), key(field)]));
+    let from_config = desired.config.iter().map(|(field, value)| {
+        (
+            field,
+            value,
+            &desired.origin,
+            vec![key("config"), key(field)],
+        )
+    });
     let contributed = desired
         .contributions
         .iter()
@@ -328,7 +338,7 @@ fn raw_problem(raw: &RawProblem, program: &Program<'_>) -> Problem {
         None => raw
             .stack
             .as_deref()
-            .and_then(|stack| program.trace.first(stack, program.sources))
+            .and_then(|stack| program.trace.call(stack, program.sources))
             .and_then(|origin| locate::member(program.sources, &origin, &raw.path, Part::Value)),
     };
     let problem = Problem::new(codes::known(&raw.code), &raw.message).at(place);

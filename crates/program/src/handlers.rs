@@ -84,9 +84,7 @@ fn object_of<'b, 'a>(
     let offset = value.span().start;
     match value.get_inner_expression() {
         Expression::ObjectExpression(object) => Ok(object),
-        Expression::Identifier(name) if depth < 16 => {
-            named(program, &name.name, offset, depth + 1)
-        }
+        Expression::Identifier(name) if depth < 16 => named(program, &name.name, offset, depth + 1),
         Expression::NewExpression(_) => Err(not_an_object("an instance of a class", offset)),
         Expression::CallExpression(_) => Err(not_an_object("what a call returns", offset)),
         Expression::ClassExpression(_) => Err(not_an_object("a class", offset)),
@@ -185,13 +183,18 @@ mod tests {
 
     #[test]
     fn members_of_an_object_literal_are_handlers() {
-        assert_eq!(read("export default { async fetch() {}, other: 1 }"), Ok(vec!["fetch"]));
+        assert_eq!(
+            read("export default { async fetch() {}, other: 1 }"),
+            Ok(vec!["fetch"])
+        );
         assert_eq!(
             read("const a = { queue() {}, fetch: x.fetch }; export { a as default };"),
             Ok(vec!["fetch", "queue"])
         );
         assert_eq!(
-            read("const base = { fetch() {} }; var d = { ...base, 'scheduled': f }; export { d as default }"),
+            read(
+                "const base = { fetch() {} }; var d = { ...base, 'scheduled': f }; export { d as default }"
+            ),
             Ok(vec!["fetch", "scheduled"])
         );
     }
@@ -203,7 +206,10 @@ mod tests {
             ("class A {} export { A as default }", "a class"),
             ("export default make()", "call"),
             ("export const fetch = 1", "no default export"),
-            ("export default { fetch: undefined }", "none of the handlers"),
+            (
+                "export default { fetch: undefined }",
+                "none of the handlers",
+            ),
             ("export default { [name]() {} }", "computed"),
             ("export default () => {}", "a function"),
         ] {

@@ -113,7 +113,12 @@ fn counted(
     problems: &mut Vec<Problem>,
 ) {
     if values.is_empty() && field.presence == Presence::Required {
-        let place = locate::member(program.sources, &desired.origin, &[key("config")], Part::Key);
+        let place = locate::member(
+            program.sources,
+            &desired.origin,
+            &[key("config")],
+            Part::Key,
+        );
         let or = if field.collect.is_some() {
             format!(", or by `contribute({{ {name}: ... }})`")
         } else {
@@ -137,9 +142,15 @@ fn counted(
         problems.push(
             Problem::new(
                 codes::SECOND_VALUE,
-                format!("`{name}` of {} takes one value and is given two", desired.id),
+                format!(
+                    "`{name}` of {} takes one value and is given two",
+                    desired.id
+                ),
             )
-            .help(format!("{} does not collect `{name}`; keep one of them", ty.name))
+            .help(format!(
+                "{} does not collect `{name}`; keep one of them",
+                ty.name
+            ))
             .at(second
                 .place(program, Part::Key)
                 .map(|place| place.with_label("second value")))
@@ -183,7 +194,9 @@ fn kind(
     } else if *wanted == FieldKind::Text
         && let Expr::Output(source) = given.value
     {
-        problem = problem.help(format!("make it a text: `${{{source}}}` in a template string"));
+        problem = problem.help(format!(
+            "make it a text: `${{{source}}}` in a template string"
+        ));
     }
     problems.push(problem);
 }
@@ -300,7 +313,7 @@ fn unknown_output(source: &OutputRef, all: &[Declared<'_>]) -> Option<(Problem, 
             codes::UNKNOWN_OUTPUT,
             format!(
                 "`{}.{name}` is {}, so it has no `{inner}`",
-                source.resource,
+                spoken(target),
                 kind_text(&field.kind)
             ),
         )
@@ -310,10 +323,15 @@ fn unknown_output(source: &OutputRef, all: &[Declared<'_>]) -> Option<(Problem, 
     let known: Vec<&str> = ty.fields.keys().map(String::as_str).collect();
     let problem = Problem::new(
         codes::UNKNOWN_OUTPUT,
-        format!("{} ({}) has no property `{name}`", source.resource, ty.name),
+        format!("{} ({}) has no property `{name}`", spoken(target), ty.name),
     )
     .help(suggestion(&name, &known));
     Some((problem, name))
+}
+
+/// The id as it was written, also when it could not be kept.
+fn spoken<'d>(resource: &'d Declared<'_>) -> &'d str {
+    resource.raw.id.as_deref().unwrap_or(resource.id.as_str())
 }
 
 /// References of exports to properties that do not exist.
@@ -363,7 +381,9 @@ pub(crate) fn identities(
                     codes::DUPLICATE_IDENTITY,
                     format!("{} and {} are both named {name}", first.id, desired.id),
                 )
-                .help("one name is one object; choose another, or leave it out to have it generated")
+                .help(
+                    "one name is one object; choose another, or leave it out to have it generated",
+                )
                 .at(place(desired).map(|place| place.with_label("again here")))
                 .also("first here", place(first)),
             );

@@ -7,8 +7,8 @@ use oxc::{
     allocator::Allocator,
     ast::ast::{
         Argument, ArrowFunctionExpression, AwaitExpression, BindingIdentifier, CallExpression,
-        ExportDefaultDeclarationKind, ExportSpecifier, Expression, Function, NewExpression, ObjectExpression,
-        ObjectPropertyKind, Program, Statement, StaticMemberExpression,
+        ExportDefaultDeclarationKind, ExportSpecifier, Expression, Function, NewExpression,
+        ObjectExpression, ObjectPropertyKind, Program, Statement, StaticMemberExpression,
     },
     ast_visit::{Visit, walk},
     parser::Parser,
@@ -73,7 +73,11 @@ pub(crate) fn property(sources: &Sources, origin: &Origin, name: &str) -> Option
 
 /// The place of a member of the file's default export, an object literal or the argument of a
 /// call.
-pub(crate) fn default_export(file: &Arc<SourceFile>, path: &[RawStep], part: Part) -> Option<Place> {
+pub(crate) fn default_export(
+    file: &Arc<SourceFile>,
+    path: &[RawStep],
+    part: Part,
+) -> Option<Place> {
     let span = parsed(file, |program| {
         let exported = program.body.iter().find_map(|statement| match statement {
             Statement::ExportDefaultDeclaration(declaration) => Some(declaration),
@@ -108,7 +112,9 @@ pub(crate) fn export(file: &Arc<SourceFile>, name: &str) -> Option<Place> {
                 finder.visit_declaration(&exported.declaration);
                 finder.found
             }
-            Statement::ExportNamedDeclaration(exported) => of_specifiers(&exported.specifiers, name),
+            Statement::ExportNamedDeclaration(exported) => {
+                of_specifiers(&exported.specifiers, name)
+            }
             Statement::ExportFromDeclaration(exported) => of_specifiers(&exported.specifiers, name),
             _ => None,
         })
@@ -123,14 +129,41 @@ fn of_specifiers(specifiers: &[ExportSpecifier<'_>], name: &str) -> Option<Span>
         .map(|specifier| specifier.span)
 }
 
-/// The first `await` of a module that is not inside a function.
-pub(crate) fn top_level_await(file: &Arc<SourceFile>) -> Option<Place> {
-    let span = parsed(file, |program| {
-        let mut finder = AwaitFinder { found: None };
+/// Every `await` of a module that is not inside a function.
+pub(crate) fn top_level_awaits(file: &Arc<SourceFile>) -> Vec<Place> {
+    let spans = parsed(file, |program| {
+        let mut finder = AwaitFinder { found: Vec::new() };
         finder.visit_program(program);
-        finder.found
-    })?;
-    Some(file.span(span))
+        Some(finder.found)
+    });
+    spans
+        .unwrap_or_default()
+        .into_iter()
+        .map(|span| file.span(span))
+        .collect()
+}
+
+/// Every call and construction of a file.
+pub(crate) fn calls(file: &SourceFile) -> Vec<CallSite> {
+    let calls = parsed(file, |program| {
+        let mut finder = CallLister { found: Vec::new() };
+        finder.visit_program(program);
+        Some(finder.found)
+    });
+    calls.unwrap_or_default()
+}
+
+/// A call or construction as it is written.
+#[derive(Debug)]
+pub(crate) struct CallSite {
+    /// Bytes from start to end.
+    pub whole: std::ops::Range<usize>,
+    /// Where a person would say it is: its start, or the method's name in a chain of calls.
+    pub at: usize,
+    /// Last name of what is called: `bind` of `a.bind(..)`.
+    pub name: String,
+    /// `new` or `super`.
+    pub constructs: bool,
 }
 
 fn parsed<T>(file: &SourceFile, read: impl FnOnce(&Program<'_>) -> Option<T>) -> Option<T> {
@@ -154,14 +187,17 @@ fn follow(object: &ObjectExpression<'_>, path: &[RawStep], part: Part) -> Option
     let (RawStep::Key(key), rest) = path.split_first()? else {
         return None;
     };
-    let property = object.properties.iter().find_map(|property| match property {
-        ObjectPropertyKind::ObjectProperty(property)
-            if property.key.static_name().as_deref() == Some(key) =>
-        {
-            Some(property)
-        }
-        _ => None,
-    })?;
+    let property = object
+        .properties
+        .iter()
+        .find_map(|property| match property {
+            ObjectPropertyKind::ObjectProperty(property)
+                if property.key.static_name().as_deref() == Some(key) =>
+            {
+                Some(property)
+            }
+            _ => None,
+        })?;
     if rest.is_empty() {
         return Some(match part {
             Part::Key => property.key.span(),
@@ -176,7 +212,11 @@ fn into(value: &Expression<'_>, path: &[RawStep], part: Part) -> Option<Span> {
     match (value, path) {
         (Expression::ObjectExpression(object), _) => follow(object, path, part),
         (Expression::ArrayExpression(array), [RawStep::Index(index), rest @ ..]) => {
-            let item = array.elements.get(*index)?.as_expression()?.get_inner_expression();
+            let item = array
+                .elements
+                .get(*index)?
+                .as_expression()?
+                .get_inner_expression();
             Some(into(item, rest, part).unwrap_or(item.span()))
         }
         _ => None,
@@ -219,14 +259,18 @@ fn innermost_call(
 impl CallFinder<'_> {
     fn offer(&mut self, whole: Span, callee: Span, arguments: &[Argument<'_>]) {
         let around = whole.start <= self.offset && self.offset < whole.end;
-        let smaller = self.best.is_none_or(|best| whole.size() < best.whole.size());
+        let smaller = self
+            .best
+            .is_none_or(|best| whole.size() < best.whole.size());
         if !around || !smaller {
             return;
         }
-        let object = arguments.iter().find_map(|argument| match argument.inner() {
-            Some(Expression::ObjectExpression(object)) => Some(&**object),
-            _ => None,
-        });
+        let object = arguments
+            .iter()
+            .find_map(|argument| match argument.inner() {
+                Some(Expression::ObjectExpression(object)) => Some(&**object),
+                _ => None,
+            });
         self.best = Some(Call {
             whole,
             head: Span::new(whole.start, callee.end),
@@ -276,13 +320,54 @@ impl<'a> Visit<'a> for BindingFinder<'_> {
     }
 }
 
+struct CallLister {
+    found: Vec<CallSite>,
+}
+
+impl CallLister {
+    fn add(&mut self, whole: Span, callee: &Expression<'_>, new: bool) {
+        let (name, chained) = match callee.get_inner_expression() {
+            Expression::Identifier(id) => (id.name.as_str(), None),
+            Expression::StaticMemberExpression(member) => {
+                let chained = matches!(
+                    member.object.get_inner_expression(),
+                    Expression::CallExpression(_)
+                );
+                (
+                    member.property.name.as_str(),
+                    chained.then_some(member.property.span.start),
+                )
+            }
+            _ => ("", None),
+        };
+        self.found.push(CallSite {
+            whole: whole.start as usize..whole.end as usize,
+            at: chained.unwrap_or(whole.start) as usize,
+            name: name.to_owned(),
+            constructs: new || matches!(callee, Expression::Super(_)),
+        });
+    }
+}
+
+impl<'a> Visit<'a> for CallLister {
+    fn visit_new_expression(&mut self, it: &NewExpression<'a>) {
+        self.add(it.span, &it.callee, true);
+        walk::walk_new_expression(self, it);
+    }
+
+    fn visit_call_expression(&mut self, it: &CallExpression<'a>) {
+        self.add(it.span, &it.callee, false);
+        walk::walk_call_expression(self, it);
+    }
+}
+
 struct AwaitFinder {
-    found: Option<Span>,
+    found: Vec<Span>,
 }
 
 impl<'a> Visit<'a> for AwaitFinder {
     fn visit_await_expression(&mut self, it: &AwaitExpression<'a>) {
-        self.found = self.found.or(Some(it.span));
+        self.found.push(it.span);
     }
 
     // An `await` inside a function is not the module's.

@@ -15,12 +15,14 @@ pub(crate) fn nearest<'a>(
             )
         })
         .min()
-        .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(4))
+        .filter(|(distance, candidate)| {
+            *distance <= candidate.len().div_ceil(3) && *distance < candidate.len()
+        })
         .map(|(_, candidate)| candidate)
 }
 
 /// `did you mean ..?`, or the list of what there is.
-pub(crate) fn suggestion<'a>(name: &str, candidates: &[&'a str]) -> String {
+pub(crate) fn suggestion(name: &str, candidates: &[&str]) -> String {
     match nearest(name, candidates.iter().copied()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
         None if candidates.is_empty() => "there is none to choose from".to_owned(),
@@ -47,8 +49,11 @@ mod tests {
         assert_eq!(nearest("binding", names), Some("bindings"));
         assert_eq!(nearest("scriptname", names), Some("ScriptName"));
         assert_eq!(nearest("mian", names), Some("main"));
+        assert_eq!(nearest("entry", ["app", "entries"]), Some("entries"));
         assert_eq!(nearest("schedule", names), None);
-        assert_eq!(suggestion("x", &["one", "two", "three"]),
-            "there is `one`, `two` and `three`");
+        assert_eq!(
+            suggestion("x", &["one", "two", "three"]),
+            "there is `one`, `two` and `three`"
+        );
     }
 }

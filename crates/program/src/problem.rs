@@ -78,7 +78,8 @@ impl Place {
     }
 
     fn named_source(&self) -> NamedSource<Arc<str>> {
-        NamedSource::new(&self.source.name, Arc::clone(&self.source.text)).with_language("TypeScript")
+        NamedSource::new(&self.source.name, Arc::clone(&self.source.text))
+            .with_language("TypeScript")
     }
 
     fn span(&self, text: Option<String>) -> LabeledSpan {
@@ -143,11 +144,16 @@ impl Diagnostic for Problem {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.rendering.source.as_ref().map(|source| source as &dyn SourceCode)
+        self.rendering
+            .source
+            .as_ref()
+            .map(|source| source as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
@@ -166,7 +172,10 @@ impl Diagnostic for Problem {
             return None;
         }
         Some(Box::new(
-            self.rendering.elsewhere.iter().map(|place| place as &dyn Diagnostic),
+            self.rendering
+                .elsewhere
+                .iter()
+                .map(|place| place as &dyn Diagnostic),
         ))
     }
 }

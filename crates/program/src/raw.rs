@@ -21,6 +21,9 @@ pub(crate) struct RawResource {
     #[serde(rename = "type")]
     pub ty: String,
     pub id: Option<String>,
+    /// An id was given that is not a plain text; a problem says so.
+    #[serde(default)]
+    pub bad_id: bool,
     pub config: Vec<(String, RawValue)>,
     pub contributions: Vec<RawContribution>,
     pub depend_on: Vec<RawDependOn>,

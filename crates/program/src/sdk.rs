@@ -37,7 +37,11 @@ pub(crate) const PACKAGES: &[Package] = &[
             "runtime.ts",
         ]
     ),
-    package!("@notation/edge", "edge", ["index.ts"]),
+    package!(
+        "@notation/edge",
+        "edge",
+        ["index.ts", "handlers.ts", "worker.ts"]
+    ),
     package!("@notation/sim", "sim", ["index.ts"]),
 ];
 
@@ -50,7 +54,10 @@ pub(crate) fn resolve(specifier: &str, importer: Option<&str>) -> Option<String>
         return Some(format!("{PREFIX}{}/index.ts", package.name));
     }
     let folder = importer?.strip_prefix(PREFIX)?.rsplit_once('/')?.0;
-    Some(format!("{PREFIX}{folder}/{}.ts", specifier.strip_prefix("./")?))
+    Some(format!(
+        "{PREFIX}{folder}/{}.ts",
+        specifier.strip_prefix("./")?
+    ))
 }
 
 /// The text of an embedded module.
@@ -104,7 +111,11 @@ mod tests {
             for (file, text) in package.files {
                 let id = format!("{PREFIX}{}/{file}", package.name);
                 assert_eq!(load(&id), Some(*text));
-                for specifier in text.split("from \"").skip(1).filter_map(|rest| rest.split('"').next()) {
+                for specifier in text
+                    .split("from \"")
+                    .skip(1)
+                    .filter_map(|rest| rest.split('"').next())
+                {
                     let target = resolve(specifier, Some(&id)).expect(specifier);
                     assert!(load(&target).is_some(), "{specifier} in {id}");
                 }

@@ -4,13 +4,16 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use notation_model::Origin;
 use oxc::span::Span;
 
-use crate::problem::Place;
+use crate::{
+    locate::{self, CallSite},
+    problem::Place,
+};
 
 /// One file as it was read.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub(crate) struct SourceFile {
     pub text: Arc<str>,
     /// Start of every line, in bytes.
     lines: Vec<usize>,
+    /// Listed when first asked for.
+    calls: OnceLock<Vec<CallSite>>,
 }
 
 /// Source files of a project by name, read when first asked for. Shared, so that two worker
@@ -35,7 +40,12 @@ impl SourceFile {
         let lines = std::iter::once(0)
             .chain(text.match_indices('\n').map(|(at, _)| at + 1))
             .collect();
-        SourceFile { name, text, lines }
+        SourceFile {
+            name,
+            text,
+            lines,
+            calls: OnceLock::new(),
+        }
     }
 
     /// Byte offset of a line (from 0) and a column (from 0, in UTF-16 units as in source maps).
@@ -91,6 +101,23 @@ impl SourceFile {
             None => 0,
         };
         self.place(offset, length)
+    }
+
+    /// The call around an offset that called `callee`. The evaluator tells the line and column of
+    /// some word inside the call's arguments; what it called is known by name.
+    pub fn call_around(&self, offset: usize, callee: &str) -> Option<&CallSite> {
+        let calls = self.calls.get_or_init(|| locate::calls(self));
+        // The bundler makes equal names different by a suffix.
+        let callee = callee.split('$').next().unwrap_or(callee);
+        let smallest = |wanted: &dyn Fn(&CallSite) -> bool| {
+            calls
+                .iter()
+                .filter(|call| call.whole.contains(&offset) && wanted(call))
+                .min_by_key(|call| call.whole.len())
+        };
+        smallest(&|call| call.name == callee)
+            .or_else(|| smallest(&|call| call.constructs))
+            .or_else(|| smallest(&|_| true))
     }
 
     /// Byte offset of a place that only knows line and column.

@@ -5,7 +5,10 @@ use std::{path::Path, sync::Arc};
 use notation_model::Origin;
 
 use crate::{
-    bundle::{Bundle, MAIN_MARK}, sdk, source::Sources};
+    bundle::{Bundle, MAIN_MARK},
+    sdk,
+    source::Sources,
+};
 
 /// The name under which a bundle is evaluated; it marks its frames in a stack.
 pub(crate) const MODULE: &str = "program.js";
@@ -13,10 +16,19 @@ pub(crate) const MODULE: &str = "program.js";
 /// Maps places of one bundle. Built once per evaluation.
 #[derive(Debug)]
 pub(crate) struct Trace {
-    /// (line, column) in the bundle, from 0, ascending; (source, line, column) from 0.
-    tokens: Vec<((u32, u32), (u32, u32, u32))>,
+    /// Ascending by `from`.
+    tokens: Vec<Token>,
     /// Files of the project; `None` for files of the embedded packages.
     files: Vec<Option<Arc<str>>>,
+}
+
+/// One place of the bundle and where it comes from. Lines and columns from 0.
+#[derive(Debug)]
+struct Token {
+    from: (u32, u32),
+    source: u32,
+    line: u32,
+    column: u32,
 }
 
 impl Trace {
@@ -29,7 +41,11 @@ impl Trace {
     pub fn of_code(bundle: &Bundle, sources: &Sources, main: &Path) -> Trace {
         let main = sources.name_of(main);
         Trace::named(bundle, sources, |name| {
-            if name.ends_with(MAIN_MARK) { main.clone() } else { name.to_owned() }
+            if name.ends_with(MAIN_MARK) {
+                main.clone()
+            } else {
+                name.to_owned()
+            }
         })
     }
 
@@ -38,13 +54,12 @@ impl Trace {
             .map
             .get_tokens()
             .filter_map(|token| {
-                let from = (token.get_dst_line(), token.get_dst_col());
-                let to = (
-                    token.get_source_id()?,
-                    token.get_src_line(),
-                    token.get_src_col(),
-                );
-                Some((from, to))
+                Some(Token {
+                    from: (token.get_dst_line(), token.get_dst_col()),
+                    source: token.get_source_id()?,
+                    line: token.get_src_line(),
+                    column: token.get_src_col(),
+                })
             })
             .collect();
         let files = bundle
@@ -70,34 +85,61 @@ impl Trace {
         stack
             .lines()
             .filter_map(|line| {
-                let (_, at) = line.split_once(&format!("{MODULE}:"))?;
-                let mut numbers = at.split([':', ')']).map_while(|part| part.parse::<u32>().ok());
-                let line = numbers.next()?.checked_sub(1)?;
-                let column = numbers.next().unwrap_or(1).saturating_sub(1);
+                let (line, column) = position(line)?;
                 self.map(line, column, sources)
             })
             .collect()
     }
 
-    /// The innermost place of a stack in the project's own files.
-    pub fn first(&self, stack: &str, sources: &Sources) -> Option<Origin> {
-        self.frames(stack, sources).into_iter().next()
+    /// The innermost call of a stack that is written in the project's own files: the
+    /// `new Worker(..)` or `a.bind(..)` that led into a package of ours.
+    pub fn call(&self, stack: &str, sources: &Sources) -> Option<Origin> {
+        let mut callee = "";
+        for frame in stack.lines() {
+            if let Some((line, column)) = position(frame)
+                && let Some(origin) = self.map(line, column, sources)
+            {
+                let file = sources.get(&origin.file)?;
+                let call = file.call_around(file.offset_of(&origin), callee);
+                return Some(match call {
+                    Some(call) => file.place(call.at, 0).origin,
+                    None => origin,
+                });
+            }
+            let name = frame.trim_start().strip_prefix("at ").unwrap_or("");
+            callee = name.split_once(" (").map_or("", |(name, _)| name);
+        }
+        None
     }
 
     /// A place of the bundle (from 0) in a file of the project.
     pub fn map(&self, line: u32, column: u32, sources: &Sources) -> Option<Origin> {
         let after = self
             .tokens
-            .partition_point(|(from, _)| *from <= (line, column));
+            .partition_point(|token| token.from <= (line, column));
         // A place before the first token of its line belongs to that token.
         let index = match after.checked_sub(1) {
-            Some(before) if self.tokens[before].0.0 == line => before,
-            _ if self.tokens.get(after)?.0.0 == line => after,
+            Some(before) if self.tokens[before].from.0 == line => before,
+            _ if self.tokens.get(after)?.from.0 == line => after,
             _ => return None,
         };
-        let (source, line, column) = self.tokens[index].1;
-        let name = self.files.get(source as usize)?.as_ref()?;
+        let token = &self.tokens[index];
+        let name = self.files.get(token.source as usize)?.as_ref()?;
         let file = sources.get(name)?;
-        Some(file.place(file.offset(line, column), 0).origin)
+        Some(file.place(file.offset(token.line, token.column), 0).origin)
     }
+}
+
+/// Line and column (from 0) in the bundle of one line of a stack.
+fn position(frame: &str) -> Option<(u32, u32)> {
+    let (before, at) = frame.split_once(MODULE)?;
+    if !before.ends_with(['(', ' ']) {
+        return None;
+    }
+    let mut numbers = at
+        .strip_prefix(':')?
+        .split([':', ')'])
+        .map_while(|part| part.parse::<u32>().ok());
+    let line = numbers.next()?.checked_sub(1)?;
+    Some((line, numbers.next().unwrap_or(1).saturating_sub(1)))
 }

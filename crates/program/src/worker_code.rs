@@ -50,15 +50,15 @@ pub(crate) struct CodeValue {
 /// The file of a request.
 ///
 /// Errors: outside the project, not there, or not a file.
-pub(crate) fn find(sources: &Sources, request: &ModuleRequest) -> Result<PathBuf, Problem> {
+pub(crate) fn find(sources: &Sources, request: &ModuleRequest) -> Result<PathBuf, Box<Problem>> {
     let root = sources.root();
     let file = normal(&root.join(&request.path));
-    let problem = |message: String| {
-        Problem::new(codes::MODULE_NOT_FOUND, message).at(request.place(sources))
-    };
+    let problem =
+        |message: String| Problem::new(codes::MODULE_NOT_FOUND, message).at(request.place(sources));
     if Path::new(&request.path).is_absolute() || !file.starts_with(root) {
-        return Err(problem(format!("`{}` is outside the project", request.path))
-            .help("give a path relative to the project file, such as `src/api.ts`"));
+        let problem = problem(format!("`{}` is outside the project", request.path))
+            .help("give a path relative to the project file, such as `src/api.ts`");
+        return Err(Box::new(problem));
     }
     if file.is_file() {
         return Ok(file);
@@ -70,7 +70,8 @@ pub(crate) fn find(sources: &Sources, request: &ModuleRequest) -> Result<PathBuf
             format!("did you mean `{near}`?")
         },
     );
-    Err(problem(format!("there is no file `{}`", request.path)).help(help))
+    let problem = problem(format!("there is no file `{}`", request.path)).help(help);
+    Err(Box::new(problem))
 }
 
 /// A file beside a missing one whose name is nearly the same.

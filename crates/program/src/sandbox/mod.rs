@@ -121,7 +121,8 @@ fn evaluate(ctx: &Ctx<'_>, bundle: &Bundle, out_of_time: &Stop) -> Ran {
                 }
                 PromiseState::Pending => failures.push(Failure::NeverSettles),
                 PromiseState::Rejected => {
-                    if let Some(Err(error)) = promise.result::<()>().map(|result| result.catch(ctx)) {
+                    if let Some(Err(error)) = promise.result::<()>().map(|result| result.catch(ctx))
+                    {
                         failures.push(failure(ctx, error, out_of_time));
                     }
                 }

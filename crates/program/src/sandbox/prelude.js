@@ -100,7 +100,7 @@
               unknownYet(
                 reference,
                 "JSON.stringify cannot write it",
-                "give the object itself to the field, or put the reference into a template string first: `${...}`",
+                "give the object itself to the field, or put the reference into a template string first, `${...}`",
               );
         }
         if (reference.secret !== undefined) {
@@ -300,7 +300,10 @@
     for (const key of Object.keys(options)) {
       if (!OPTIONS.includes(key)) resource.unknown = [...(resource.unknown ?? []), key];
     }
-    if (options.id !== undefined) resource.id = known(options.id, "`id`", ["id"]);
+    if (options.id !== undefined) {
+      resource.id = known(options.id, "`id`", ["id"]);
+      resource.badId = resource.id === undefined;
+    }
     if (options.protect !== undefined) {
       if (typeof options.protect !== "boolean") {
         complain("program::invalid_option", "`protect` must be true or false", undefined, ["protect"]);
@@ -483,7 +486,7 @@
               code: "program::export_not_data",
               message: `the entry exports \`${name}\`, which is ${resource ? "a resource" : "a function"} and not data`,
               help: resource
-                ? `export one of its properties, for example \`export const url = ${name}.url\`, or drop \`export\``
+                ? "export one of its properties instead, or drop `export`"
                 : "drop `export`, or move it to a file of its own",
               path: [name],
               exported: name,

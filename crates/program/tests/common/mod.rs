@@ -1,5 +1,7 @@
 //! Types for the fixtures: those of the edge and of the simulated cloud, as far as programs see them.
 
+#![expect(clippy::unwrap_used, reason = "the names are written here")]
+
 use std::time::Duration;
 
 use notation_model::{
@@ -57,9 +59,21 @@ fn sim_worker(name: &str, presence: Presence) -> ResourceType {
         Some("Name"),
         vec![
             ("Name", key()),
-            ("region", Field { immutable: true, ..optional(FieldKind::Text) }),
+            (
+                "region",
+                Field {
+                    immutable: true,
+                    ..optional(FieldKind::Text)
+                },
+            ),
             ("code", optional(FieldKind::Text)),
-            ("secret", Field { sensitive: true, ..optional(FieldKind::Text) }),
+            (
+                "secret",
+                Field {
+                    sensitive: true,
+                    ..optional(FieldKind::Text)
+                },
+            ),
             ("bindings", bindings(presence)),
             ("arn", Field::computed(FieldKind::Text, "its address")),
             ("versionId", Field::computed(FieldKind::Text, "its version")),
@@ -84,7 +98,13 @@ pub fn types() -> TypeSet {
                 ),
                 ("bindings", bindings(Presence::Optional)),
                 ("vars", optional(FieldKind::Map)),
-                ("secrets", Field { sensitive: true, ..optional(FieldKind::Map) }),
+                (
+                    "secrets",
+                    Field {
+                        sensitive: true,
+                        ..optional(FieldKind::Map)
+                    },
+                ),
                 ("endpoint", optional(FieldKind::Bool)),
                 ("url", Field::computed(FieldKind::Text, "its address")),
                 ("versionId", Field::computed(FieldKind::Text, "its version")),
@@ -98,7 +118,13 @@ pub fn types() -> TypeSet {
             vec![
                 ("Name", key()),
                 ("value", optional(FieldKind::Json)),
-                ("parent", Field { holds: true, ..optional(FieldKind::Text) }),
+                (
+                    "parent",
+                    Field {
+                        holds: true,
+                        ..optional(FieldKind::Text)
+                    },
+                ),
                 ("note", optional(FieldKind::Text)),
                 ("id", Field::computed(FieldKind::Text, "made by the cloud")),
             ],

@@ -39,8 +39,32 @@ fn part<'a>(done: &'a Evaluated, id: &str, name: &str) -> &'a str {
 #[test]
 fn one_module_without_what_it_does_not_use() {
     let done = evaluated(&Project::with_entry(ENTRY));
-    insta::assert_snapshot!(part(&done, "api", "module"), @"");
-    insta::assert_snapshot!(part(&done, "auth", "module"), @"");
+    insta::assert_snapshot!(part(&done, "api", "module"), @r#"
+function hop(name, rest) {
+	return `${name} -> ${rest}`;
+}
+
+var main_default = { async fetch(request, env) {
+	const answer = await env.AUTH.fetch(request);
+	return new Response(hop("api", await answer.text()));
+} };
+
+export { main_default as default };
+"#);
+    insta::assert_snapshot!(part(&done, "auth", "module"), @r#"
+function hop(name, rest) {
+	return `${name} -> ${rest}`;
+}
+
+const handlers = {
+	async fetch() {
+		return new Response(hop("auth", "end"));
+	},
+	async scheduled() {}
+};
+
+export { handlers as default };
+"#);
     let Value::Map(members) = code(&done, "auth") else {
         panic!()
     };

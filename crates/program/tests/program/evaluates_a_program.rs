@@ -28,7 +28,10 @@ fn outline(entry: &str) -> String {
             .iter()
             .map(|id| format!(" formerly {id}"))
             .collect();
-        lines.push(format!("{} {}{marks}{formerly} @{}", desired.id, desired.ty, desired.origin));
+        lines.push(format!(
+            "{} {}{marks}{formerly} @{}",
+            desired.id, desired.ty, desired.origin
+        ));
         for (field, value) in &desired.config {
             lines.push(format!("  {field} = {}", text(value)));
         }
@@ -59,7 +62,10 @@ fn text(expr: &Expr) -> String {
         Expr::Name => "(name)".into(),
         Expr::Secret(name) => format!("secret({name})"),
         Expr::Join(parts) => parts.iter().map(text).collect::<Vec<_>>().join(" + "),
-        Expr::List(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", ")),
+        Expr::List(items) => format!(
+            "[{}]",
+            items.iter().map(text).collect::<Vec<_>>().join(", ")
+        ),
         Expr::Map(members) => {
             let members: Vec<_> = members
                 .iter()
@@ -79,7 +85,16 @@ const auth = new Worker({ id: "auth", config: { main: "src/auth.ts", endpoint: f
 api.bind("AUTH", auth);
 auth.bind("API", api);
 export const url = api.url;
-"#), @"");
+"#), @r#"
+api edge/Worker @infra/app.ts:3:13
+  main = (code)
+  bindings += [{name: "AUTH", service: ${auth.ScriptName}}] @infra/app.ts:5:1
+auth edge/Worker @infra/app.ts:4:14
+  endpoint = false
+  main = (code)
+  bindings += [{name: "API", service: ${api.ScriptName}}] @infra/app.ts:6:1
+export url = ${api.url}
+"#);
 }
 
 #[test]
@@ -89,7 +104,14 @@ import { Thing } from "@notation/sim";
 const a = new Thing({ id: "a", protect: true, placeholder: "never", formerly: "old" });
 const named = new Thing({ config: { Name: "by-hand" }, formerly: ["x", "y"] });
 a.dependOn(named, a).contribute({ note: "later" });
-"#), @"");
+"#), @r#"
+a sim/Thing protect never-bare formerly old @infra/app.ts:3:11
+  note += "later" @infra/app.ts:5:22
+  after by-hand @infra/app.ts:5:1
+  after a @infra/app.ts:5:1
+by-hand sim/Thing formerly x formerly y @infra/app.ts:4:15
+  Name = "by-hand"
+"#);
 }
 
 #[test]
@@ -119,7 +141,13 @@ new Thing({
     parent: a.Name,
   },
 });
-"#), @"");
+"#), @r#"
+a sim/Worker @infra/app.ts:4:11
+t sim/Thing @infra/app.ts:5:11
+all sim/Thing @infra/app.ts:6:1
+  parent = ${a.Name}
+  value = {encoded: "{\"arn\":\"" + ${a.arn} + "\"}", header: "Bearer " + secret(KEY), joined: "x-" + ${a.Name} + "7", lines: ${a.Name} + "," + ${a.arn}, list: [1, ${a.arn}], nested: ${t.value.routes[0].host}, plain: {"deep":[true,null,1.5,"x"]}, secret: secret(KEY), string: ${a.arn}, tagged: "<" + ${a.arn} + ">", template: "https://" + ${a.arn} + "/2/" + ${t.value.path}, whole: ${a.arn}}
+"#);
 }
 
 #[test]
@@ -131,7 +159,14 @@ const b = new Worker({ id: "b" });
 a.contribute({ bindings: [{ service: b.Name }] });
 b.bind("A", a);
 a.contribute({ bindings: { service: a.Name }, code: undefined });
-"#), @"");
+"#), @r#"
+a sim/Worker @infra/app.ts:3:11
+  bindings = [{"type":"first"}]
+  bindings += [{service: ${b.Name}}] @infra/app.ts:5:1
+  bindings += {service: ${a.Name}} @infra/app.ts:7:1
+b sim/Worker @infra/app.ts:4:11
+  bindings += [{name: "A", service: ${a.Name}, type: "service"}] @infra/app.ts:6:1
+"#);
 }
 
 #[test]
@@ -141,7 +176,11 @@ import { Worker } from "@notation/sim";
 const a = new Worker({ id: "a" });
 console.log("arn", a.arn, `is ${a.arn}`, { n: [1] }, a);
 console.warn(1, null, undefined);
-"#), @"");
+"#), @r#"
+a sim/Worker @infra/app.ts:3:11
+said arn ${a.arn} is ${a.arn} {"n":[1]} sim/Worker a
+said 1 null undefined
+"#);
 }
 
 #[test]
@@ -172,7 +211,10 @@ export { names };
         .unwrap_or_else(|problems| panic!("{}", crate::project::render(&problems)));
     let ids: Vec<_> = done.graph.resources.keys().map(|id| id.as_str()).collect();
     assert_eq!(ids, ["X", "Y"]);
-    assert_eq!(done.graph.resources[0].origin.to_string(), "infra/things.ts:3:29");
+    assert_eq!(
+        done.graph.resources[0].origin.to_string(),
+        "infra/things.ts:3:29"
+    );
 }
 
 #[test]
@@ -189,19 +231,25 @@ a.bind("T", a).dependOn(t);
         .graph
         .resources
         .values()
-        .flat_map(|desired| desired.edges().into_iter().map(|edge| {
-            let via = match &edge.via {
-                Via::Config(path) => format!("config {path}"),
-                Via::Contribution(field) => format!("contribution {field}"),
-                Via::DependOn => "dependOn".into(),
-            };
-            format!("{} -> {} {via} @{}", edge.from, edge.to, edge.origin)
-        }).collect::<Vec<_>>())
+        .flat_map(|desired| {
+            desired
+                .edges()
+                .into_iter()
+                .map(|edge| {
+                    let via = match &edge.via {
+                        Via::Config(path) => format!("config {path}"),
+                        Via::Contribution(field) => format!("contribution {field}"),
+                        Via::DependOn => "dependOn".into(),
+                    };
+                    format!("{} -> {} {via} @{}", edge.from, edge.to, edge.origin)
+                })
+                .collect::<Vec<_>>()
+        })
         .collect();
     assert_eq!(
         edges,
         [
-            "a -> a contribution bindings @infra/app.ts:5:3",
+            "a -> a contribution bindings @infra/app.ts:5:1",
             "a -> t dependOn @infra/app.ts:5:16",
             "t -> a config parent @infra/app.ts:4:11",
             "t -> a config value.deep[0] @infra/app.ts:4:11",
@@ -223,9 +271,15 @@ export const url = import.meta.url ?? null;
 export const pathInStack = stack.includes("/");
 "#,
     );
-    assert_eq!(done.graph.exports["found"], Expr::Known(Value::List(vec![])));
+    assert_eq!(
+        done.graph.exports["found"],
+        Expr::Known(Value::List(vec![]))
+    );
     assert_eq!(done.graph.exports["url"], Expr::Known(Value::Null));
-    assert_eq!(done.graph.exports["pathInStack"], Expr::Known(Value::Bool(false)));
+    assert_eq!(
+        done.graph.exports["pathInStack"],
+        Expr::Known(Value::Bool(false))
+    );
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! Programs and project files, from files to graph, assets and problems.
 
+#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod project;
 
 mod bundles_worker_code;
 mod evaluates_a_program;
+mod makes_a_project;
 mod reads_the_project_file;
 mod reports_problems;

@@ -31,7 +31,10 @@ impl Project {
         for file in fs::read_dir(pair).unwrap() {
             let file = file.unwrap();
             let text = fs::read_to_string(file.path()).unwrap();
-            project.write(&format!("src/{}", file.file_name().to_str().unwrap()), &text);
+            project.write(
+                &format!("src/{}", file.file_name().to_str().unwrap()),
+                &text,
+            );
         }
         project.write("notation.config.ts", CONFIG);
         project.write("infra/app.ts", entry);

@@ -29,7 +29,10 @@ export default defineConfig({
         .iter()
         .map(|(name, file)| (name.as_str(), file.path.as_str()))
         .collect();
-    assert_eq!(entries, [("orders", "infra/app.ts"), ("jobs", "infra/app.ts")]);
+    assert_eq!(
+        entries,
+        [("orders", "infra/app.ts"), ("jobs", "infra/app.ts")]
+    );
     assert_eq!(config.runtime_modules, ["src/**/*.fn.ts"]);
     assert_eq!(config.default_stage.unwrap().as_str(), "dev");
     assert_eq!(config.state.as_deref(), Some("sqlite:./state.db"));
@@ -60,5 +63,11 @@ fn without_one_the_way_out_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let problems = load_config(folder.path()).unwrap_err();
     assert_eq!(problems[0].code, codes::NO_PROJECT);
-    assert!(problems[0].help.as_deref().unwrap().contains("notation init"));
+    assert!(
+        problems[0]
+            .help
+            .as_deref()
+            .unwrap()
+            .contains("notation init")
+    );
 }

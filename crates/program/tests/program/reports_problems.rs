@@ -21,10 +21,19 @@ fn cases(folder: &str) -> Vec<(String, String)> {
 
 fn project(entry: &str) -> Project {
     let project = Project::with_entry(entry);
-    project.write("infra/parse.ts", &fs::read_to_string(fixtures().join("parse.ts")).unwrap());
-    project.write("src/instance.ts", "class App {\n  fetch() {}\n}\n\nexport default new App();\n");
+    project.write(
+        "infra/parse.ts",
+        &fs::read_to_string(fixtures().join("parse.ts")).unwrap(),
+    );
+    project.write(
+        "src/instance.ts",
+        "class App {\n  fetch() {}\n}\n\nexport default new App();\n",
+    );
     project.write("src/broken.ts", "export default {\n  fetch( {},\n};\n");
-    project.write("src/node.ts", "import \"node:http\";\nexport default { fetch() {} };\n");
+    project.write(
+        "src/node.ts",
+        "import \"node:http\";\nexport default { fetch() {} };\n",
+    );
     project.write("src/empty.ts", "export default { fech() {} };\n");
     project
 }
@@ -56,6 +65,8 @@ fn each_with_its_place_and_a_way_out() {
     let elsewhere = [
         codes::NO_PROJECT,
         codes::PACKAGE_VERSION,
+        codes::FILE_EXISTS,
+        codes::CANNOT_WRITE,
         codes::BUNDLE,
     ];
     let unseen: Vec<_> = codes::ALL
@@ -94,8 +105,15 @@ fn problems_come_in_the_order_of_the_source() {
 #[test]
 fn a_package_of_another_version_is_named() {
     let project = Project::with_entry("");
-    project.write("node_modules/@notation/edge/package.json", "{ \"version\": \"9.9.9\" }");
+    project.write(
+        "node_modules/@notation/edge/package.json",
+        "{ \"version\": \"9.9.9\" }",
+    );
     let problems = project.evaluate().unwrap_err();
     assert_eq!(problems[0].code, codes::PACKAGE_VERSION);
-    assert!(problems[0].message.contains("@notation/edge 9.9.9"), "{}", problems[0]);
+    assert!(
+        problems[0].message.contains("@notation/edge 9.9.9"),
+        "{}",
+        problems[0]
+    );
 }
