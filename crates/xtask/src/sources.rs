@@ -66,7 +66,7 @@ pub fn broken(root: &Path) -> io::Result<Vec<String>> {
         found.extend(codes(shipped).filter_map(|code| {
             let page = root
                 .join("docs/errors")
-                .join(format!("{}.md", code.replace("::", "-").replace('_', "-")));
+                .join(format!("{}.md", code.replace("::", "-")));
             (!page.exists())
                 .then(|| format!("{name}: error code {code} has no page {}", page.display()))
         }));
@@ -100,18 +100,16 @@ fn banned(name: &str, text: &str) -> Vec<String> {
 
 /// Error codes in a source: string literals of the form `room::what_happened`.
 fn codes(text: &str) -> impl Iterator<Item = &str> {
-    const ROOMS: [&str; 11] = [
-        "program", "plan", "state", "engine", "cli", "host", "sim", "edge", "runtime", "config",
-        "provider",
-    ];
-    text.split('"').skip(1).step_by(2).filter(|literal| {
-        literal.split_once("::").is_some_and(|(room, what)| {
-            ROOMS.contains(&room)
-                && !what.is_empty()
-                && what
-                    .chars()
-                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-        })
+    let word = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_lowercase())
+            && part
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    text.split('"').filter(move |literal| {
+        literal
+            .split_once("::")
+            .is_some_and(|(room, what)| word(room) && word(what))
     })
 }
 
