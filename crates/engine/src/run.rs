@@ -7,7 +7,7 @@ use std::{
 };
 
 use notation_model::{
-    DesiredGraph, Incarnation, Record, ResourceId, SecretName, Standing, TypeName, Value,
+    DesiredGraph, Incarnation, Record, ResourceId, SecretName, TypeName, Value,
 };
 use notation_planner::{Goal, Observed, Plan, PlanOptions, Step, StepKey, Subject, Transition};
 use notation_state::{Change, OpenIntent};
@@ -139,28 +139,29 @@ async fn open_books(run: &Run) -> Result<(), EngineError> {
     let mut changes = Vec::new();
     {
         let mut world = run.world();
-        for record in &run.plan.restated {
-            let mut record = record.clone();
-            for former in former_incarnations(run, &world, &record) {
-                world.live.remove(&former);
-                changes.push(Change::Remove(former));
-            }
-            if let Some(known) = world.live.get(&record.incarnation) {
-                record.version = known.version;
-            }
-            record.version += 1;
-            changes.push(Change::put(record.clone()));
-            world.live.insert(record.incarnation.clone(), record);
+        for incarnation in &run.plan.forgotten {
+            world.live.remove(incarnation);
+            world.gone.remove(incarnation);
+            changes.push(Change::Remove(incarnation.clone()));
         }
-        let gone = std::mem::take(&mut world.gone);
-        for (incarnation, mut record) in gone {
-            if forgotten(run, &record) {
-                changes.push(Change::Remove(incarnation));
-                continue;
-            }
-            record.version += 1;
+        for record in &run.plan.restated {
+            let known = world
+                .live
+                .get(&record.incarnation)
+                .or_else(|| world.gone.get(&record.incarnation));
+            let before = known.map_or(record.version, |known| known.version);
+            let record = Record {
+                version: before + 1,
+                ..record.clone()
+            };
             changes.push(Change::put(record.clone()));
-            world.gone.insert(incarnation, record);
+            world.live.remove(&record.incarnation);
+            world.gone.remove(&record.incarnation);
+            let into = match record.gone {
+                true => &mut world.gone,
+                false => &mut world.live,
+            };
+            into.insert(record.incarnation.clone(), record);
         }
         let subjects: BTreeSet<&Incarnation> = run
             .plan
@@ -185,32 +186,6 @@ async fn open_books(run: &Run) -> Result<(), EngineError> {
     }
     let appended = run.line.append(entries, changes).await;
     appended.map_err(|error| not_recorded(&error))
-}
-
-/// The incarnation under which a renamed record was known.
-fn former_incarnations(run: &Run, world: &World, record: &Record) -> Vec<Incarnation> {
-    if world.live.contains_key(&record.incarnation) {
-        return Vec::new();
-    }
-    let former = run.line.former(&record.incarnation.resource);
-    former
-        .iter()
-        .map(|resource| Incarnation {
-            resource: resource.clone(),
-            generation: record.incarnation.generation,
-        })
-        .filter(|incarnation| world.live.contains_key(incarnation))
-        .collect()
-}
-
-/// Whether the record of something gone is of no use any more: it is not made again in this
-/// plan, nor could it be in one with another `--target`.
-fn forgotten(run: &Run, record: &Record) -> bool {
-    let resource = &record.incarnation.resource;
-    let target = &run.line.options.plan.target;
-    let out_of_scope = !target.is_empty() && !target.contains(resource);
-    let made_again = run.plan.intended.contains_key(&record.incarnation);
-    !made_again && (record.standing == Standing::Superseded || !out_of_scope)
 }
 
 /// Runs the steps as they become ready.

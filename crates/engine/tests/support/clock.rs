@@ -1,0 +1,40 @@
+//! A clock that moves when somebody sleeps.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use notation_engine::Clock;
+
+/// Starts at an hour after 1970. Sleeping returns at once and moves the clock; whoever sleeps for
+/// as long as a renewal of the hold takes sleeps for ever, so that renewing does not spin.
+pub struct TestClock(AtomicU64);
+
+impl Default for TestClock {
+    fn default() -> Self {
+        TestClock(AtomicU64::new(3_600_000))
+    }
+}
+
+impl TestClock {
+    pub fn jump(&self, by_ms: u64) {
+        self.0.fetch_add(by_ms, Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl Clock for TestClock {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        if duration >= Duration::from_millis(notation_state::RENEW_MS) {
+            std::future::pending::<()>().await;
+        }
+        self.jump(u64::try_from(duration.as_millis()).unwrap());
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,545 @@
+//! A strict cloud in memory, with the types of the simulated one and scripted faults.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use async_trait::async_trait;
+use notation_model::{Owner, Params, ResourceType, TypeName, Value};
+use notation_provider::{
+    Found, HeldBy, LookFor, Object, OpContext, OpError, Progress, Provider, Update,
+};
+
+/// Clones are the same cloud.
+#[derive(Clone, Default)]
+pub struct Cloud(Arc<Mutex<Account>>);
+
+#[derive(Default)]
+struct Account {
+    objects: BTreeMap<String, Thing>,
+    /// How often a name was created.
+    created: BTreeMap<String, u64>,
+    made: u64,
+    calls: Vec<String>,
+    /// Writes answered `refused` or `exists`.
+    refusals: Vec<String>,
+    faults: Vec<Fault>,
+    tickets: BTreeMap<String, u32>,
+    running: usize,
+    most_running: usize,
+    no_reads: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Thing {
+    pub ty: String,
+    pub params: Params,
+    pub outputs: Params,
+    pub tags: BTreeMap<String, String>,
+    pub token: String,
+    pub writes: u64,
+}
+
+/// What shall go wrong, `times` times, with calls `op` on objects whose name ends like this.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    pub op: &'static str,
+    pub name: &'static str,
+    pub what: What,
+    pub times: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    Fail,
+    Transient,
+    LoseReply,
+    Wait,
+    InUse,
+    Absent,
+    Panic,
+}
+
+impl Fault {
+    pub fn new(op: &'static str, name: &'static str, what: What, times: u32) -> Fault {
+        Fault {
+            op,
+            name,
+            what,
+            times,
+        }
+    }
+}
+
+impl Cloud {
+    pub fn new() -> Cloud {
+        Cloud::default()
+    }
+
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub fn fault(&self, fault: Fault) {
+        self.account().faults.push(fault);
+    }
+
+    /// Writes so far, e.g. `create a{b}`; names without `shop-dev-`.
+    pub fn writes(&self) -> Vec<String> {
+        self.account().calls.clone()
+    }
+
+    pub fn forget_calls(&self) {
+        let mut account = self.account();
+        account.calls.clear();
+        account.refusals.clear();
+    }
+
+    pub fn refusals(&self) -> Vec<String> {
+        self.account().refusals.clone()
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.account().objects.keys().cloned().collect()
+    }
+
+    /// Short name -> names it is bound to, and its region.
+    pub fn shape(&self) -> BTreeMap<String, Vec<String>> {
+        let account = self.account();
+        let objects = account.objects.iter();
+        objects
+            .map(|(name, thing)| (short(name), bound(&thing.params)))
+            .collect()
+    }
+
+    pub fn object(&self, name: &str) -> Option<Thing> {
+        self.account().objects.get(name).cloned()
+    }
+
+    /// Somebody at the console.
+    pub fn take_away(&self, name: &str) {
+        self.account().objects.remove(name);
+    }
+
+    pub fn put(&self, name: &str, thing: Thing) {
+        self.account().objects.insert(name.to_owned(), thing);
+    }
+
+    pub fn change(&self, name: &str, field: &str, value: Value) {
+        let mut account = self.account();
+        let thing = account.objects.get_mut(name).unwrap();
+        thing.params.insert(field.to_owned(), value);
+    }
+
+    pub fn most_running(&self) -> usize {
+        self.account().most_running
+    }
+
+    /// Waits for others to call, so that calls overlap.
+    async fn overlap(&self) -> Running {
+        {
+            let mut account = self.account();
+            account.running += 1;
+            account.most_running = account.most_running.max(account.running);
+        }
+        let running = Running(self.clone());
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        running
+    }
+}
+
+struct Running(Cloud);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.account().running -= 1;
+    }
+}
+
+pub fn short(name: &str) -> String {
+    name.trim_start_matches("shop-dev-").to_owned()
+}
+
+fn bound(params: &Params) -> Vec<String> {
+    let Some(Value::List(items)) = params.get("bindings") else {
+        return Vec::new();
+    };
+    let services = items.iter().filter_map(|item| match item {
+        Value::Map(members) => members.get("service")?.as_text().map(short),
+        _ => None,
+    });
+    let sorted: BTreeSet<String> = services.collect();
+    sorted.into_iter().collect()
+}
+
+fn refers(params: &Params) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    if let Some(Value::List(items)) = params.get("bindings") {
+        names.extend(items.iter().filter_map(|item| match item {
+            Value::Map(members) => Some(members.get("service")?.as_text()?.to_owned()),
+            _ => None,
+        }));
+    }
+    names.extend(
+        params
+            .get("parent")
+            .and_then(Value::as_text)
+            .map(str::to_owned),
+    );
+    names
+}
+
+impl Account {
+    fn take_fault(&mut self, op: &str, name: &str) -> Option<What> {
+        let at = self.faults.iter().position(|fault| {
+            (fault.op == op || fault.op == "any") && name.ends_with(fault.name) && fault.times > 0
+        })?;
+        self.faults[at].times -= 1;
+        Some(self.faults[at].what.clone())
+    }
+
+    fn log(&mut self, op: &str, name: &str, params: Option<&Params>) {
+        let line = match params {
+            Some(params) => format!("{op} {}{{{}}}", short(name), bound(params).join(",")),
+            None => format!("{op} {}", short(name)),
+        };
+        self.calls.push(line);
+    }
+
+    fn check(&self, name: &str, params: &Params) -> Result<(), OpError> {
+        for target in refers(params) {
+            if !self.objects.contains_key(&target) {
+                return Err(OpError::Refused {
+                    message: format!("{name} names {target}, which does not exist"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A fault before the change, or `Ok(lose the reply)`.
+    fn before(
+        &mut self,
+        op: &str,
+        name: &str,
+        ctx: &OpContext<'_>,
+    ) -> Result<Option<Progress<()>>, OpError> {
+        let token = ctx.token.to_string();
+        let ticket = self.tickets.get(&token).copied();
+        match self.take_fault(op, name) {
+            Some(What::Wait) => {
+                let number = ticket.unwrap_or(0) + 1;
+                self.tickets.insert(token, number);
+                return Ok(Some(Progress::Waiting {
+                    after_ms: 1000,
+                    resume: serde_json::json!({ "ticket": number }),
+                    reason: "still at work".into(),
+                }));
+            }
+            Some(What::Fail) => {
+                return Err(OpError::Failed {
+                    message: "it broke".into(),
+                });
+            }
+            Some(What::Transient) => {
+                return Err(OpError::Transient {
+                    message: "try again".into(),
+                    after_ms: None,
+                });
+            }
+            Some(What::InUse) => {
+                return Err(OpError::InUse {
+                    held_by: HeldBy(vec!["somebody".into()]),
+                });
+            }
+            Some(What::Panic) => panic!("the provider is broken"),
+            Some(What::LoseReply) => self.calls.push("lose the next reply".into()),
+            Some(What::Absent) | None => {}
+        }
+        if let Some(number) = ticket
+            && ctx.resume != Some(serde_json::json!({ "ticket": number }))
+        {
+            return Err(OpError::Failed {
+                message: "the data of the wait did not come back".into(),
+            });
+        }
+        Ok(None)
+    }
+
+    /// Whether the reply is lost.
+    fn after(&mut self) -> Result<(), OpError> {
+        let lost = self.calls.iter().position(|line| line == "lose the next reply");
+        match lost {
+            None => Ok(()),
+            Some(at) => {
+                self.calls.remove(at);
+                Err(OpError::Transient {
+                    message: "connection lost".into(),
+                    after_ms: None,
+                })
+            }
+        }
+    }
+}
+
+fn waiting<T>(progress: Progress<()>) -> Progress<T> {
+    match progress {
+        Progress::Waiting {
+            after_ms,
+            resume,
+            reason,
+        } => Progress::Waiting {
+            after_ms,
+            resume,
+            reason,
+        },
+        Progress::Done(()) => unreachable!("only waits come from before a change"),
+    }
+}
+
+#[async_trait]
+impl Provider for Cloud {
+    fn name(&self) -> &str {
+        "sim"
+    }
+
+    fn types(&self) -> Vec<ResourceType> {
+        let mut types = notation_provider_sim::types();
+        // One more: made by the server, found by its owner.
+        let blind = types.iter().find(|ty| ty.name.as_str() == "sim/Blind");
+        let mut owned = blind.unwrap().clone();
+        owned.name = "sim/Owned".parse().unwrap();
+        owned.look = notation_model::Look::Owner;
+        owned.tags = true;
+        let mut free = owned.clone();
+        free.name = "sim/Free".parse().unwrap();
+        free.look = notation_model::Look::IdempotentCreate;
+        free.tags = false;
+        types.extend([owned, free]);
+        types
+    }
+
+    async fn create(
+        &self,
+        ctx: &OpContext<'_>,
+        ty: &TypeName,
+        params: &Params,
+    ) -> Result<Progress<Object>, OpError> {
+        let _running = self.overlap().await;
+        let mut account = self.account();
+        let written = params.get("Name").and_then(Value::as_text);
+        let name = match written {
+            Some(name) => name.to_owned(),
+            None => {
+                let same = account
+                    .objects
+                    .iter()
+                    .find(|(_, thing)| thing.token == ctx.token.0)
+                    .filter(|_| ty.as_str() == "sim/Free");
+                match same {
+                    Some((name, _)) => name.clone(),
+                    None => format!("server-{}", account.made + 1),
+                }
+            }
+        };
+        let fault_name = match written {
+            Some(name) => name.to_owned(),
+            None => ctx.owner.resource.to_string(),
+        };
+        if let Some(wait) = account.before("create", &fault_name, ctx)? {
+            return Ok(waiting(wait));
+        }
+        if let Some(thing) = account.objects.get(&name) {
+            if thing.token == ctx.token.0 {
+                return Ok(Progress::Done(Object {
+                    key: name.clone(),
+                    outputs: thing.outputs.clone(),
+                }));
+            }
+            let tags = thing.tags.clone();
+            account.refusals.push(format!("exists {}", short(&name)));
+            return Err(OpError::Exists { name, tags });
+        }
+        if let Err(error) = account.check(&name, params) {
+            account.refusals.push(error.to_string());
+            return Err(error);
+        }
+        account.made += 1;
+        let count = account.created.entry(name.clone()).or_default();
+        *count += 1;
+        let count = *count;
+        let outputs = match ty.as_str() {
+            "sim/Thing" | "sim/Frozen" => {
+                Params::from([("id".into(), Value::text(format!("id-{}", account.made)))])
+            }
+            "sim/Blind" | "sim/Owned" | "sim/Free" => {
+                Params::from([("id".into(), Value::text(name.clone()))])
+            }
+            _ => Params::from([
+                ("arn".into(), Value::text(format!("arn:{name}:{count}"))),
+                ("versionId".into(), Value::text("v1")),
+            ]),
+        };
+        account.objects.insert(
+            name.clone(),
+            Thing {
+                ty: ty.to_string(),
+                params: params.clone(),
+                outputs: outputs.clone(),
+                tags: ctx
+                    .owner
+                    .tags()
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value))
+                    .collect(),
+                token: ctx.token.0.clone(),
+                writes: 1,
+            },
+        );
+        account.log("create", &name, Some(params));
+        account.after()?;
+        Ok(Progress::Done(Object { key: name, outputs }))
+    }
+
+    async fn read(
+        &self,
+        _: &Owner,
+        ty: &TypeName,
+        look: LookFor<'_>,
+    ) -> Result<Option<Found>, OpError> {
+        let mut account = self.account();
+        assert!(
+            !matches!(ty.as_str(), "sim/Blind" | "sim/Free"),
+            "{ty} cannot be read"
+        );
+        let name = match look {
+            LookFor::Key(name) => Some(name.to_owned()),
+            LookFor::Mine(owner) => account
+                .objects
+                .iter()
+                .find(|(_, thing)| {
+                    thing.ty == ty.as_str()
+                        && owner.tags().iter().all(|(key, value)| {
+                            thing.tags.get(*key) == Some(value)
+                        })
+                })
+                .map(|(name, _)| name.clone()),
+        };
+        let Some(name) = name else { return Ok(None) };
+        match account.take_fault("read", &name) {
+            Some(What::Transient) => {
+                return Err(OpError::Transient {
+                    message: "try again".into(),
+                    after_ms: None,
+                });
+            }
+            Some(What::Absent) => return Ok(None),
+            Some(_) | None => {}
+        }
+        Ok(account.objects.get(&name).map(|thing| {
+            let mut params = thing.params.clone();
+            params.insert("tier".into(), Value::text("standard"));
+            if let Some(Value::List(items)) = params.get_mut("bindings") {
+                items.reverse();
+            }
+            let mut outputs = thing.outputs.clone();
+            outputs.extend(params.clone());
+            Found {
+                object: Object {
+                    key: name.clone(),
+                    outputs,
+                },
+                params,
+                tags: thing.tags.clone(),
+            }
+        }))
+    }
+
+    async fn update(
+        &self,
+        ctx: &OpContext<'_>,
+        ty: &TypeName,
+        key: &str,
+        update: Update<'_>,
+    ) -> Result<Progress<Object>, OpError> {
+        let _running = self.overlap().await;
+        let mut account = self.account();
+        assert_ne!(ty.as_str(), "sim/Frozen", "it has no update");
+        if let Some(wait) = account.before("update", key, ctx)? {
+            return Ok(waiting(wait));
+        }
+        if !account.objects.contains_key(key) {
+            account.refusals.push(format!("not found {}", short(key)));
+            return Err(OpError::NotFound);
+        }
+        if let Err(error) = account.check(key, update.params) {
+            account.refusals.push(error.to_string());
+            return Err(error);
+        }
+        let thing = account.objects.get_mut(key).unwrap();
+        assert_eq!(
+            thing.params.get("region"),
+            update.params.get("region"),
+            "the region of {key} cannot be changed"
+        );
+        thing.writes += 1;
+        thing.params = update.params.clone();
+        thing.tags = ctx
+            .owner
+            .tags()
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect();
+        let version = Value::text(format!("v{}", thing.writes));
+        if let Some(output) = thing.outputs.get_mut("versionId") {
+            *output = version;
+        }
+        let outputs = thing.outputs.clone();
+        account.log("update", key, Some(update.params));
+        account.after()?;
+        Ok(Progress::Done(Object {
+            key: key.to_owned(),
+            outputs,
+        }))
+    }
+
+    async fn delete(
+        &self,
+        ctx: &OpContext<'_>,
+        _: &TypeName,
+        key: &str,
+        _: &Params,
+    ) -> Result<Progress<()>, OpError> {
+        let _running = self.overlap().await;
+        let mut account = self.account();
+        if let Some(wait) = account.before("delete", key, ctx)? {
+            return Ok(wait);
+        }
+        if !account.objects.contains_key(key) {
+            return Err(OpError::NotFound);
+        }
+        let holders: Vec<String> = account
+            .objects
+            .iter()
+            .filter(|(name, thing)| *name != key && refers(&thing.params).iter().any(|to| to == key))
+            .map(|(name, _)| name.clone())
+            .collect();
+        if !holders.is_empty() {
+            account
+                .refusals
+                .push(format!("{} is held by {}", short(key), holders.join(", ")));
+            return Err(OpError::InUse {
+                held_by: HeldBy(holders),
+            });
+        }
+        account.objects.remove(key);
+        account.log("delete", key, None);
+        account.after()?;
+        Ok(Progress::Done(()))
+    }
+}
