@@ -2,6 +2,9 @@
 //!
 //! No async, no clock, no IO, no randomness.
 
+#[cfg(test)]
+extern crate self as notation_planner;
+
 // The road of one plan, in order.
 mod planning;
 
@@ -40,3 +43,10 @@ pub use planning::plan;
 pub use problem::{LoopMember, PlanError, PlanProblem, UnbreakableLoop};
 pub use settle::{Culprit, Reader, SettleHistory, SettleWrite, Unsettled, culprits};
 pub use summary::Summary;
+
+#[cfg(test)]
+#[path = "../tests/world/mod.rs"]
+mod world;
+
+#[cfg(test)]
+mod fewest;

@@ -62,7 +62,7 @@ pub(crate) struct Survey<'p, 'a> {
     pub program: &'p Program<'a>,
     pub history: &'p History<'a>,
     /// Resources that are replaced whatever their values, and why.
-    pub forced: &'p BTreeMap<usize, Vec<String>>,
+    pub forced: BTreeMap<usize, Vec<String>>,
     pub outlooks: Vec<Outlook>,
     /// Kept resources that are reverted, and new ones that start bare.
     pub bare: Vec<bool>,
@@ -84,7 +84,7 @@ pub(crate) fn pair<'p, 'a>(
     input: &'p PlanInput<'a>,
     program: &'p Program<'a>,
     history: &'p History<'a>,
-    forced: &'p BTreeMap<usize, Vec<String>>,
+    forced: BTreeMap<usize, Vec<String>>,
 ) -> Result<Survey<'p, 'a>, Vec<PlanProblem>> {
     let count = program.wanted.len();
     let mut survey = Survey {

@@ -96,6 +96,33 @@ fn plan_scope<'a>(
     scope: Option<&BTreeSet<ResourceId>>,
 ) -> Result<Plan, PlanError> {
     let in_scope = |id: &ResourceId| scope.is_none_or(|scope| scope.contains(id));
+    let paired = paired(input, history, program, &in_scope)?;
+    let rules = Rules {
+        play: &paired.play,
+        waived: paired.waived,
+    };
+    let lives = Lives {
+        input,
+        play: &paired.play,
+        rules: &rules,
+        in_scope: &in_scope,
+    };
+    finish(lives, paired.survey)
+}
+
+/// Who stays, who leaves, and which holders a delete does not wait for (steps 2 to 4).
+pub(crate) struct Paired<'p, 'a> {
+    pub survey: Survey<'p, 'a>,
+    pub play: Play,
+    pub waived: BTreeSet<(usize, usize)>,
+}
+
+pub(crate) fn paired<'p, 'a>(
+    input: &'p PlanInput<'a>,
+    history: &'p History<'a>,
+    program: &'p Program<'a>,
+    in_scope: &dyn Fn(&ResourceId) -> bool,
+) -> Result<Paired<'p, 'a>, PlanError> {
     let mut forced: BTreeMap<usize, Vec<String>> = input
         .options
         .replace
@@ -105,10 +132,10 @@ fn plan_scope<'a>(
     // By desired resource and record, so that they outlive another pairing.
     let mut waived: BTreeSet<(usize, usize)> = BTreeSet::new();
     loop {
-        let survey =
-            pair(input, program, history, &forced).map_err(|problems| PlanError { problems })?;
+        let survey = pair(input, program, history, forced.clone())
+            .map_err(|problems| PlanError { problems })?;
         fail_on(duplicates(&survey))?;
-        let play = play::play(&survey, &in_scope);
+        let play = play::play(&survey, in_scope);
         let mut rules = Rules {
             play: &play,
             waived: waived_lives(&play, &waived),
@@ -124,21 +151,16 @@ fn plan_scope<'a>(
         };
         match verdict {
             Stuck::No | Stuck::Waive(..) => {
-                let lives = Lives {
-                    input,
-                    play: &play,
-                    rules: &rules,
-                    in_scope: &in_scope,
-                };
-                return finish(lives, survey);
+                let waived = rules.waived;
+                return Ok(Paired {
+                    survey,
+                    play,
+                    waived,
+                });
             }
             Stuck::Refuse(on_loop) => {
-                let members = on_loop
-                    .into_iter()
-                    .map(|life| play.lives[life].incarnation.clone())
-                    .collect();
                 return Err(PlanError {
-                    problems: vec![PlanProblem::MixedState { members }],
+                    problems: vec![mixed_state(&play, on_loop)],
                 });
             }
             Stuck::Replace(who, leaving) => {
@@ -146,6 +168,15 @@ fn plan_scope<'a>(
                 forced.insert(who, vec![because]);
             }
         }
+    }
+}
+
+fn mixed_state(play: &Play, on_loop: Vec<usize>) -> PlanProblem {
+    PlanProblem::MixedState {
+        members: on_loop
+            .into_iter()
+            .map(|life| play.lives[life].incarnation.clone())
+            .collect(),
     }
 }
 
@@ -211,12 +242,7 @@ fn finish(lives: Lives<'_, '_>, mut survey: Survey<'_, '_>) -> Result<Plan, Plan
     let (input, play, rules) = (lives.input, lives.play, lives.rules);
     let Opened { waypoints, greedy } =
         open(rules, input.options.search_budget).map_err(|on_loop| PlanError {
-            problems: vec![PlanProblem::MixedState {
-                members: on_loop
-                    .into_iter()
-                    .map(|life| play.lives[life].incarnation.clone())
-                    .collect(),
-            }],
+            problems: vec![mixed_state(play, on_loop)],
         })?;
     survey.look_again(waypoints[..play.staying].to_vec());
     let expected: Vec<Expected> = play

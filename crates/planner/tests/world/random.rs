@@ -60,10 +60,12 @@ fn piece(dice: &mut Dice, ids: &[char], at: usize) -> Piece {
             words.push(format!("parent<{}", pick(dice, earlier)));
         }
         if "TF".contains(ty) && dice.one_in(3) {
-            words.push(format!("value<{}", pick(dice, earlier)));
+            let field = ["", ".id", ".arn"][dice.roll(3)];
+            words.push(format!("value<{}{field}", pick(dice, earlier)));
         }
         if "WSPG".contains(ty) && dice.one_in(5) {
-            words.push(format!("code<{}", pick(dice, earlier)));
+            let field = ["", ".id", ".arn", ".code"][dice.roll(4)];
+            words.push(format!("code<{}{field}", pick(dice, earlier)));
         }
     }
     if "WSPG".contains(ty) {
@@ -148,7 +150,7 @@ fn drop_dangling(mut sketch: Sketch) -> Sketch {
         piece.words.retain(|word| {
             let target = |mark: &str| {
                 word.split_once(mark)
-                    .filter(|(_, target)| target.len() == 1)
+                    .filter(|(_, target)| target.len() == 1 || target.contains('.'))
                     .and_then(|(_, target)| target.chars().next())
             };
             let anywhere = target(">").or(target("@"));
