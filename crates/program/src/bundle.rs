@@ -177,7 +177,20 @@ fn options(root: &Path, file: &Path, purpose: Purpose) -> BundlerOptions {
             ..OptimizationOption::default()
         }),
         log_level: Some(LogLevel::Silent),
+        // Packages ask for it by this name; there is no environment behind it.
+        define: Some(
+            [(
+                "process.env.NODE_ENV".to_owned(),
+                "\"production\"".to_owned(),
+            )]
+            .into_iter()
+            .collect(),
+        ),
         resolve: Some(rolldown::ResolveOptions {
+            condition_names: match purpose {
+                Purpose::Program => None,
+                Purpose::Code => Some(vec!["workerd".into(), "worker".into()]),
+            },
             // Pure JavaScript packages are found through either field.
             main_fields: Some(vec!["module".into(), "main".into()]),
             ..rolldown::ResolveOptions::default()

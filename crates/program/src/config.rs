@@ -66,9 +66,10 @@ impl ProjectConfig {
 
 const FIELDS: [&str; 5] = ["app", "entries", "runtimeModules", "defaultStage", "state"];
 
-/// The folder of the nearest project file upwards from `start_dir`.
+/// The folder of the nearest project file upwards from `start_dir`, with links resolved: the
+/// bundler resolves them too, and one file must have one name.
 pub fn find_project(start_dir: &Path) -> Option<PathBuf> {
-    let start = std::path::absolute(start_dir).ok()?;
+    let start = std::fs::canonicalize(start_dir).ok()?;
     start
         .ancestors()
         .find(|folder| folder.join(CONFIG_FILE).is_file())

@@ -47,14 +47,21 @@ pub(crate) struct Declared<'a> {
     pub ty: Option<&'a ResourceType>,
 }
 
+/// Everything that was declared, in order and by id.
+pub(crate) struct Declarations<'a>(IndexMap<ResourceId, Declared<'a>>);
+
+impl<'a> Declarations<'a> {
+    /// The resource of that id.
+    pub fn get(&self, id: &ResourceId) -> Option<&Declared<'a>> {
+        self.0.get(id)
+    }
+}
+
 /// Builds and judges the graph: ids, types, fields, kinds, references, identities.
 pub(crate) fn build(program: &Program<'_>) -> Built {
     let mut problems = Vec::new();
     let declared = declare(program, &mut problems);
-    let ids: Vec<ResourceId> = declared
-        .iter()
-        .map(|resource| resource.id.clone())
-        .collect();
+    let ids: Vec<ResourceId> = declared.0.keys().cloned().collect();
     problems.extend(
         program
             .raw
@@ -63,9 +70,9 @@ pub(crate) fn build(program: &Program<'_>) -> Built {
             .map(|problem| raw_problem(problem, program)),
     );
 
-    let mut resources = IndexMap::with_capacity(declared.len());
+    let mut resources = IndexMap::with_capacity(declared.0.len());
     let mut modules = Vec::new();
-    for resource in &declared {
+    for resource in declared.0.values() {
         let desired = desired(resource, &ids, program, &mut problems);
         if let Some(ty) = resource.ty {
             judge::resource(&desired, ty, program, &declared, &mut problems);
@@ -91,9 +98,9 @@ pub(crate) fn build(program: &Program<'_>) -> Built {
 
 /// Ids and types. A resource whose id is missing or taken goes on under a made-up one, so that
 /// everything else about it is still judged.
-fn declare<'a>(program: &Program<'a>, problems: &mut Vec<Problem>) -> Vec<Declared<'a>> {
-    let mut taken: BTreeMap<ResourceId, Origin> = BTreeMap::new();
-    let mut all = Vec::with_capacity(program.raw.resources.len());
+fn declare<'a>(program: &Program<'a>, problems: &mut Vec<Problem>) -> Declarations<'a> {
+    let mut all: IndexMap<ResourceId, Declared<'a>> =
+        IndexMap::with_capacity(program.raw.resources.len());
     for raw in &program.raw.resources {
         let origin = program
             .trace
@@ -127,7 +134,7 @@ fn declare<'a>(program: &Program<'a>, problems: &mut Vec<Problem>) -> Vec<Declar
             }
         };
         let id = match id {
-            Some(id) => match taken.get(&id) {
+            Some(id) => match all.get(&id) {
                 None => id,
                 Some(first) => {
                     let place =
@@ -139,28 +146,34 @@ fn declare<'a>(program: &Program<'a>, problems: &mut Vec<Problem>) -> Vec<Declar
                         )
                         .help("an id is unique in the program; give one of them another")
                         .at(place(&origin).map(|place| place.with_label("again here")))
-                        .also("first here", place(first)),
+                        .also("first here", place(&first.origin)),
                     );
-                    made_up(all.len())
+                    made_up(&all)
                 }
             },
-            None => made_up(all.len()),
+            None => made_up(&all),
         };
-        taken.insert(id.clone(), origin.clone());
-        all.push(Declared {
+        let declared = Declared {
             raw,
-            id,
+            id: id.clone(),
             origin,
             ty,
-        });
+        };
+        all.insert(id, declared);
     }
-    all
+    Declarations(all)
 }
 
-fn made_up(index: usize) -> ResourceId {
-    format!("unnamed-{index}")
-        .parse()
-        .expect("letters, digits and a hyphen are an id")
+/// An id that nobody has so far: one entry per resource, whatever is wrong with it.
+fn made_up(all: &IndexMap<ResourceId, Declared<'_>>) -> ResourceId {
+    (all.len()..)
+        .map(|index| {
+            format!("unnamed-{index}")
+                .parse()
+                .expect("letters, digits and a hyphen are an id")
+        })
+        .find(|id| !all.contains_key(id))
+        .expect("there are more numbers than resources")
 }
 
 /// The id that was given, or the name that the config writes by hand.

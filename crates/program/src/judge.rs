@@ -10,7 +10,7 @@ use notation_model::{
 
 use crate::{
     codes,
-    graph::{Declared, Program, key},
+    graph::{Declarations, Declared, Program, key},
     locate::{self, Part},
     nearest::suggestion,
     problem::{Place, Problem},
@@ -49,7 +49,7 @@ pub(crate) fn resource(
     desired: &Desired,
     ty: &ResourceType,
     program: &Program<'_>,
-    all: &[Declared<'_>],
+    all: &Declarations<'_>,
     problems: &mut Vec<Problem>,
 ) {
     let given: Vec<Given<'_>> = given(desired);
@@ -164,7 +164,7 @@ fn kind(
     field: &Field,
     ty: &ResourceType,
     program: &Program<'_>,
-    all: &[Declared<'_>],
+    all: &Declarations<'_>,
     problems: &mut Vec<Problem>,
 ) {
     let merged = field.collect == Some(Collector::Merge);
@@ -201,7 +201,7 @@ fn kind(
     problems.push(problem);
 }
 
-fn takes(kind: &FieldKind, value: &Expr, all: &[Declared<'_>]) -> bool {
+fn takes(kind: &FieldKind, value: &Expr, all: &Declarations<'_>) -> bool {
     if let Expr::Output(source) = value {
         return match (kind, output_kind(source, all)) {
             (FieldKind::Json, _) | (_, None) => *kind != FieldKind::Module,
@@ -224,11 +224,11 @@ fn takes(kind: &FieldKind, value: &Expr, all: &[Declared<'_>]) -> bool {
 }
 
 /// The kind of a whole property; `None` when it may be anything, or is a part of one.
-fn output_kind(source: &OutputRef, all: &[Declared<'_>]) -> Option<FieldKind> {
+fn output_kind(source: &OutputRef, all: &Declarations<'_>) -> Option<FieldKind> {
     let [Segment::Key(name)] = source.path.as_slice() else {
         return None;
     };
-    let field = declared(&source.resource, all)?.ty?.fields.get(name)?;
+    let field = all.get(&source.resource)?.ty?.fields.get(name)?;
     match field.kind {
         FieldKind::Json => None,
         // What a module becomes is a map.
@@ -239,10 +239,6 @@ fn output_kind(source: &OutputRef, all: &[Declared<'_>]) -> Option<FieldKind> {
         | FieldKind::List
         | FieldKind::Map) => Some(kind.clone()),
     }
-}
-
-fn declared<'d, 'a>(id: &ResourceId, all: &'d [Declared<'a>]) -> Option<&'d Declared<'a>> {
-    all.iter().find(|declared| declared.id == *id)
 }
 
 fn kind_text(kind: &FieldKind) -> &'static str {
@@ -257,7 +253,7 @@ fn kind_text(kind: &FieldKind) -> &'static str {
     }
 }
 
-fn found_text(value: &Expr, all: &[Declared<'_>]) -> String {
+fn found_text(value: &Expr, all: &Declarations<'_>) -> String {
     match value {
         Expr::Known(Value::Null) => "null".into(),
         Expr::Known(Value::Bool(truth)) => truth.to_string(),
@@ -280,7 +276,7 @@ fn found_text(value: &Expr, all: &[Declared<'_>]) -> String {
 fn references(
     given: &Given<'_>,
     program: &Program<'_>,
-    all: &[Declared<'_>],
+    all: &Declarations<'_>,
     problems: &mut Vec<Problem>,
 ) {
     for (_, source) in given.value.references() {
@@ -290,8 +286,8 @@ fn references(
     }
 }
 
-fn unknown_output(source: &OutputRef, all: &[Declared<'_>]) -> Option<(Problem, String)> {
-    let target = declared(&source.resource, all)?;
+fn unknown_output(source: &OutputRef, all: &Declarations<'_>) -> Option<(Problem, String)> {
+    let target = all.get(&source.resource)?;
     let ty = target.ty?;
     let name = match source.path.first()? {
         Segment::Key(name) => name.clone(),
@@ -338,7 +334,7 @@ fn spoken<'d>(resource: &'d Declared<'_>) -> &'d str {
 pub(crate) fn exports(
     exports: &BTreeMap<String, Expr>,
     program: &Program<'_>,
-    all: &[Declared<'_>],
+    all: &Declarations<'_>,
     problems: &mut Vec<Problem>,
 ) {
     for (export, value) in exports {

@@ -143,14 +143,21 @@ pub(crate) fn top_level_awaits(file: &Arc<SourceFile>) -> Vec<Place> {
         .collect()
 }
 
-/// Every call and construction of a file.
+/// Every call and construction of a file, by start.
 pub(crate) fn calls(file: &SourceFile) -> Vec<CallSite> {
     let calls = parsed(file, |program| {
         let mut finder = CallLister { found: Vec::new() };
         finder.visit_program(program);
         Some(finder.found)
     });
-    calls.unwrap_or_default()
+    let mut calls = calls.unwrap_or_default();
+    calls.sort_by_key(|call| call.whole.start);
+    let mut reach = 0;
+    for call in &mut calls {
+        reach = reach.max(call.whole.end);
+        call.reach = reach;
+    }
+    calls
 }
 
 /// A call or construction as it is written.
@@ -158,6 +165,8 @@ pub(crate) fn calls(file: &SourceFile) -> Vec<CallSite> {
 pub(crate) struct CallSite {
     /// Bytes from start to end.
     pub whole: std::ops::Range<usize>,
+    /// Farthest end of this and every earlier one: where a search backwards may stop.
+    pub reach: usize,
     /// Where a person would say it is: its start, or the method's name in a chain of calls.
     pub at: usize,
     /// Last name of what is called: `bind` of `a.bind(..)`.
@@ -342,6 +351,7 @@ impl CallLister {
         };
         self.found.push(CallSite {
             whole: whole.start as usize..whole.end as usize,
+            reach: 0,
             at: chained.unwrap_or(whole.start) as usize,
             name: name.to_owned(),
             constructs: new || matches!(callee, Expression::Super(_)),

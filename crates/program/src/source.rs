@@ -23,7 +23,7 @@ pub(crate) struct SourceFile {
     pub text: Arc<str>,
     /// Start of every line, in bytes.
     lines: Vec<usize>,
-    /// Listed when first asked for.
+    /// Listed when first asked for, by start.
     calls: OnceLock<Vec<CallSite>>,
 }
 
@@ -107,11 +107,14 @@ impl SourceFile {
     /// some word inside the call's arguments; what it called is known by name.
     pub fn call_around(&self, offset: usize, callee: &str) -> Option<&CallSite> {
         let calls = self.calls.get_or_init(|| locate::calls(self));
+        let before = calls.partition_point(|call| call.whole.start <= offset);
         // The bundler makes equal names different by a suffix.
         let callee = callee.split('$').next().unwrap_or(callee);
         let smallest = |wanted: &dyn Fn(&CallSite) -> bool| {
-            calls
+            calls[..before]
                 .iter()
+                .rev()
+                .take_while(|call| call.reach > offset)
                 .filter(|call| call.whole.contains(&offset) && wanted(call))
                 .min_by_key(|call| call.whole.len())
         };

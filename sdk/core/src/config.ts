@@ -14,13 +14,8 @@ export interface ProjectConfig {
   readonly state?: string;
 }
 
-type EntryNames<Entries> = {
-  readonly [Name in keyof Entries]: Name extends string
-    ? Name extends NameSafe<Name>
-      ? string
-      : NameSafe<Name>
-    : string;
-};
+/** Any path for an entry whose name is safe; for another a text that says what is wrong. */
+type EntryFile<Name extends string> = Name extends NameSafe<Name> ? string : NameSafe<Name>;
 
 /**
  * Defines the project. Its value must be the default export of `notation.config.ts`.
@@ -34,13 +29,13 @@ type EntryNames<Entries> = {
  */
 export function defineConfig<
   const App extends string,
-  const Entries extends Readonly<Record<string, string>>,
+  const EntryName extends string,
   const Stage extends string = never,
 >(config: {
   /** Names the app: 1 to 63 of a-z, 0-9 and -, no hyphen at either end. */
   readonly app: NameSafe<App>;
   /** Entry name to entry file, relative to this file. Names as for `app`. */
-  readonly entries: Entries & EntryNames<Entries>;
+  readonly entries: { readonly [Name in EntryName]: EntryFile<Name> };
   /** Glob or globs of function modules. */
   readonly runtimeModules?: string | readonly string[];
   /** The stage that commands use when none is said: as `app`, with at most 32 characters. */
@@ -48,5 +43,5 @@ export function defineConfig<
   /** Where state is kept (URL). SQLite in `.notation/` when absent. */
   readonly state?: string;
 }): ProjectConfig {
-  return config as ProjectConfig;
+  return config as unknown as ProjectConfig;
 }

@@ -7,8 +7,8 @@ use std::sync::{
 };
 
 use rquickjs::{
-    CatchResultExt, CaughtError, Context, Ctx, Function, Module, Object, Runtime, Value,
-    context::intrinsic, promise::PromiseState,
+    CatchResultExt, CaughtError, Context, Ctx, Function, Module, Object, Persistent, Promise,
+    Runtime, Value, context::intrinsic, promise::PromiseState,
 };
 
 use crate::{Limits, bundle::Bundle, raw::Raw, trace::MODULE};
@@ -95,51 +95,71 @@ pub(crate) fn run(bundle: &Bundle, limits: &Limits, stop: Stop) -> Result<Ran, B
     context.with(|ctx| {
         ctx.eval::<(), _>(PRELUDE)
             .catch(&ctx)
-            .map_err(|error| Broken(error.to_string()))?;
-        Ok(evaluate(&ctx, bundle, &out_of_time))
-    })
+            .map_err(|error| Broken(error.to_string()))
+    })?;
+    let started = context.with(|ctx| start(&ctx, bundle, &out_of_time));
+    let started = match started {
+        // What waited for a promise goes on; one job that is stopped stops the program.
+        Ok(started) => jobs(&runtime, &out_of_time).map(|()| started),
+        Err(failure) => Err(failure),
+    };
+    Ok(context.with(|ctx| end(&ctx, started, &out_of_time)))
 }
 
 fn handle<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     ctx.globals().get(HANDLE)
 }
 
-fn evaluate(ctx: &Ctx<'_>, bundle: &Bundle, out_of_time: &Stop) -> Ran {
-    let mut failures = Vec::new();
-    let evaluated = Module::declare(ctx.clone(), MODULE, bundle.code.as_str())
+/// A program that ran to its end or to its first `await`.
+struct Started {
+    exports: Persistent<Object<'static>>,
+    promise: Persistent<Promise<'static>>,
+}
+
+fn start(ctx: &Ctx<'_>, bundle: &Bundle, out_of_time: &Stop) -> Result<Started, Failure> {
+    Module::declare(ctx.clone(), MODULE, bundle.code.as_str())
         .and_then(Module::eval)
-        .catch(ctx);
-    let exports = match evaluated {
-        Ok((module, promise)) => {
-            while ctx.execute_pending_job() && !out_of_time.load(Ordering::Relaxed) {}
-            match promise.state() {
-                PromiseState::Resolved => {}
-                PromiseState::Pending if out_of_time.load(Ordering::Relaxed) => {
-                    failures.push(Failure::OutOfTime {
-                        stack: String::new(),
-                    });
-                }
-                PromiseState::Pending => failures.push(Failure::NeverSettles),
-                PromiseState::Rejected => {
-                    if let Some(Err(error)) = promise.result::<()>().map(|result| result.catch(ctx))
-                    {
-                        failures.push(failure(ctx, error, out_of_time));
-                    }
-                }
+        .and_then(|(module, promise)| {
+            Ok(Started {
+                exports: Persistent::save(ctx, module.namespace()?),
+                promise: Persistent::save(ctx, promise),
+            })
+        })
+        .catch(ctx)
+        .map_err(|error| failure(ctx, error, out_of_time))
+}
+
+/// Runs what waits, until nothing does.
+fn jobs(runtime: &Runtime, out_of_time: &Stop) -> Result<(), Failure> {
+    loop {
+        match runtime.execute_pending_job() {
+            Ok(true) if out_of_time.load(Ordering::Relaxed) => {
+                return Err(Failure::OutOfTime {
+                    stack: String::new(),
+                });
             }
-            module.namespace().ok()
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(stopped) => {
+                return stopped.0.with(|ctx| {
+                    let error = CaughtError::from_error(&ctx, rquickjs::Error::Exception);
+                    Err(failure(&ctx, error, out_of_time))
+                });
+            }
         }
-        Err(error) => {
-            failures.push(failure(ctx, error, out_of_time));
-            None
-        }
-    };
-    if failures.is_empty() {
-        failures.extend(unhandled(ctx).into_iter().map(Failure::Thrown));
     }
+}
+
+fn end(ctx: &Ctx<'_>, started: Result<Started, Failure>, out_of_time: &Stop) -> Ran {
+    let (exports, mut failures) = match started.map(|started| settled(ctx, started, out_of_time)) {
+        Ok(Ok(exports)) => (
+            Some(exports),
+            unhandled(ctx).into_iter().map(Failure::Thrown).collect(),
+        ),
+        Ok(Err(failure)) | Err(failure) => (None, vec![failure]),
+    };
     // What is handed over takes time and memory as well.
-    let exports = exports.filter(|_| failures.is_empty());
-    match finish(ctx, exports).catch(ctx) {
+    match finish(ctx, exports.filter(|_| failures.is_empty())).catch(ctx) {
         Ok(raw) => Ran { raw, failures },
         Err(error) => {
             if failures.is_empty() {
@@ -150,6 +170,30 @@ fn evaluate(ctx: &Ctx<'_>, bundle: &Bundle, out_of_time: &Stop) -> Ran {
                 failures,
             }
         }
+    }
+}
+
+/// The exports of a program that came to its end.
+fn settled<'js>(
+    ctx: &Ctx<'js>,
+    started: Started,
+    out_of_time: &Stop,
+) -> Result<Object<'js>, Failure> {
+    let broken = |error: rquickjs::Error| {
+        Failure::Thrown(Thrown {
+            message: error.to_string(),
+            ..Thrown::default()
+        })
+    };
+    let exports = started.exports.restore(ctx).map_err(broken)?;
+    let promise = started.promise.restore(ctx).map_err(broken)?;
+    match promise.state() {
+        PromiseState::Resolved => Ok(exports),
+        PromiseState::Pending => Err(Failure::NeverSettles),
+        PromiseState::Rejected => match promise.result::<()>().map(|result| result.catch(ctx)) {
+            Some(Err(error)) => Err(failure(ctx, error, out_of_time)),
+            Some(Ok(())) | None => Ok(exports),
+        },
     }
 }
 

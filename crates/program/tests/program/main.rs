@@ -6,6 +6,7 @@
 mod common;
 mod project;
 
+mod agrees_on_names;
 mod bundles_worker_code;
 mod evaluates_a_program;
 mod makes_a_project;

@@ -3,7 +3,6 @@
 use std::{fs, path::Path, time::Duration};
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
-use notation_model::TypeSet;
 use notation_program::{Evaluated, Limits, Problem, evaluate, load_config};
 use tempfile::TempDir;
 
@@ -48,17 +47,18 @@ impl Project {
     }
 
     pub fn evaluate(&self) -> Result<Evaluated, Vec<Problem>> {
-        self.evaluate_with(&common::types())
+        self.evaluate_within(Duration::from_secs(60))
     }
 
-    pub fn evaluate_with(&self, types: &TypeSet) -> Result<Evaluated, Vec<Problem>> {
+    /// With a limit of time, for programs that do not end.
+    pub fn evaluate_within(&self, time: Duration) -> Result<Evaluated, Vec<Problem>> {
         let config = load_config(self.dir.path())?;
         let limits = Limits {
-            time: Duration::from_secs(2),
+            time,
             memory_bytes: 32 * 1024 * 1024,
             ..Limits::default()
         };
-        evaluate(&config, &"main".parse().unwrap(), types, &limits)
+        evaluate(&config, &"main".parse().unwrap(), &common::types(), &limits)
     }
 }
 
