@@ -111,7 +111,7 @@ fn asset_path(target: &str) -> AssetPath {
 }
 
 /// Percent-decoded once; none when an escape is broken or the result is not UTF-8.
-fn decoded(escaped: &str) -> Option<String> {
+pub(crate) fn decoded(escaped: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(escaped.len());
     let mut rest = escaped.bytes();
     while let Some(byte) = rest.next() {

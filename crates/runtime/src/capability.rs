@@ -9,8 +9,10 @@ use hyper::{Request, Response};
 use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::asset;
 use crate::body::OutBody;
 use crate::config::BINDING_HEADER;
+use crate::data::Data;
 use crate::forward::{Caller, Unserved, forward, said};
 use crate::ingress::connection;
 use crate::plan::{Capability, Handler, Uid};
@@ -21,7 +23,12 @@ use crate::version::Version;
 const ERROR_HEADER: &str = "x-edge-error";
 
 /// Serves `caller` until it has ended: draining code still uses its bindings.
-pub(crate) async fn serve(router: Arc<Router>, caller: Arc<Version>, listener: UnixListener) {
+pub(crate) async fn serve(
+    router: Arc<Router>,
+    data: Arc<Data>,
+    caller: Arc<Version>,
+    listener: UnixListener,
+) {
     let stop = CancellationToken::new();
     let _stop = stop.clone().drop_guard();
     loop {
@@ -33,10 +40,10 @@ pub(crate) async fn serve(router: Arc<Router>, caller: Arc<Version>, listener: U
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
             continue;
         };
-        let (router, caller) = (router.clone(), caller.clone());
+        let (router, data, caller) = (router.clone(), data.clone(), caller.clone());
         let service = move |request| {
-            let (router, caller) = (router.clone(), caller.clone());
-            async move { answer(&router, &caller, request).await }
+            let (router, data, caller) = (router.clone(), data.clone(), caller.clone());
+            async move { answer(&router, &data, &caller, request).await }
         };
         tokio::spawn(connection(stream, service, stop.clone()));
     }
@@ -44,17 +51,29 @@ pub(crate) async fn serve(router: Arc<Router>, caller: Arc<Version>, listener: U
 
 async fn answer(
     router: &Router,
+    data: &Data,
     caller: &Version,
     request: Request<Incoming>,
 ) -> Response<OutBody> {
+    let environment = &caller.spec.environment;
+    // Service calls carry a header that the runtime sets outside the isolate; everything
+    // else names the binding in its path.
+    if let Some(binding) = request.headers().get(BINDING_HEADER) {
+        let binding = binding.to_str().ok().and_then(|name| environment.get(name));
+        return match binding {
+            Some(Capability::Service { worker }) => call(router, caller, worker, request).await,
+            Some(_) | None => refused("backend_unavailable"),
+        };
+    }
     let binding = request
-        .headers()
-        .get(BINDING_HEADER)
-        .and_then(|name| name.to_str().ok());
-    match binding.map(|name| caller.spec.environment.get(name)) {
-        Some(Some(Capability::Service { worker })) => call(router, caller, worker, request).await,
-        Some(_) => refused("backend_unavailable"),
-        None => said(404, "no such operation"),
+        .uri()
+        .path()
+        .split('/')
+        .nth(1)
+        .and_then(asset::decoded);
+    match binding.and_then(|name| environment.get(&name)) {
+        Some(capability) => data.answer(capability, request).await,
+        None => said(404, "there is no such binding"),
     }
 }
 

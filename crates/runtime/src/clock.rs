@@ -13,3 +13,8 @@ pub(crate) fn since_epoch() -> Duration {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
 }
+
+/// Wall clock in whole milliseconds, as stored beside data.
+pub(crate) fn now_ms() -> i64 {
+    i64::try_from(since_epoch().as_millis()).unwrap_or(i64::MAX)
+}

@@ -30,10 +30,15 @@ mod upstream;
 mod address;
 mod asset;
 mod capability;
+mod cron;
+mod data;
+mod delivery;
+mod event;
 mod ingress;
 mod runtime;
 
 pub use address::Address;
+pub use data::{MigrationError, MigrationFile};
 pub use derive::{SealedValues, derive};
 pub use life::State;
 pub use load::{Bundle, BundleModule, Exports, InspectError, LoadError};

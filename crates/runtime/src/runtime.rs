@@ -9,10 +9,14 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{Address, Addresses};
 use crate::capability;
+use crate::cron;
+use crate::data::{Data, MigrationError, MigrationFile};
+use crate::delivery;
 use crate::ingress::{Front, Ingress, serve};
 use crate::life::State;
 use crate::load::{Bundle, Exports, InspectError, inspect};
@@ -200,12 +204,15 @@ pub struct Runtime {
 struct Inner {
     shop: Arc<Workshop>,
     router: Arc<Router>,
+    data: Arc<Data>,
     ingress: Arc<Ingress>,
     listen: SocketAddr,
     stop: CancellationToken,
     inspections: tokio::sync::Semaphore,
     /// One change at a time.
-    changing: tokio::sync::Mutex<WorkerPlan>,
+    changing: tokio::sync::Mutex<Arc<WorkerPlan>>,
+    /// What cron and queues follow.
+    followed: watch::Sender<Arc<WorkerPlan>>,
     versions: Mutex<Versions>,
     _sockets: SocketDirectory,
 }
@@ -241,6 +248,7 @@ impl Runtime {
         };
         std::fs::create_dir_all(&data_dir).map_err(unusable(&data_dir))?;
         let addresses = Arc::new(Addresses::load(&data_dir).map_err(unusable(&data_dir))?);
+        let data = Arc::new(Data::open(&data_dir).map_err(unusable(&data_dir))?);
         sweep::sweep(&run_dir, &workerd);
         let sockets = SocketDirectory::prepare(&run_dir).map_err(unusable(&run_dir))?;
         let refused = |source| StartError::Listen {
@@ -265,6 +273,18 @@ impl Runtime {
             blobs,
         });
         let stop = CancellationToken::new();
+        let (followed, plan) = watch::channel(Arc::new(WorkerPlan::default()));
+        tokio::spawn(cron::run(
+            Arc::downgrade(&router),
+            plan.clone(),
+            stop.clone(),
+        ));
+        tokio::spawn(delivery::run(
+            Arc::downgrade(&router),
+            data.clone(),
+            plan,
+            stop.clone(),
+        ));
         tokio::spawn(serve(
             ingress.clone(),
             listener,
@@ -274,11 +294,13 @@ impl Runtime {
         let inner = Inner {
             shop: Arc::new(shop),
             router,
+            data,
             ingress,
             listen,
             stop,
             inspections: tokio::sync::Semaphore::new(MOST_INSPECTIONS),
-            changing: tokio::sync::Mutex::new(WorkerPlan::default()),
+            changing: tokio::sync::Mutex::default(),
+            followed,
             versions: Mutex::new(Versions::default()),
             _sockets: sockets,
         };
@@ -294,11 +316,14 @@ impl Runtime {
     /// Errors: [`ConvergeError`] with everything that does not serve; all else is done.
     pub async fn converge(&self, plan: WorkerPlan) -> Result<(), ConvergeError> {
         let mut current = self.inner.changing.lock().await;
-        *current = plan;
+        let plan = Arc::new(plan);
+        *current = plan.clone();
+        self.inner.data.follow(plan.clone());
         let mut unserving = Vec::new();
         let started = self.inner.launch(&current, &mut unserving);
         join_all(started.iter().map(|version| version.ready())).await;
         self.inner.route(&current);
+        self.inner.followed.send_replace(plan);
         let hostnames = current.endpoints.keys().cloned().collect();
         if let Err(error) = self
             .inner
@@ -352,6 +377,18 @@ impl Runtime {
             bundle,
         )
         .await
+    }
+
+    /// Applies migrations to the database of a `SQLiteDatabase`: those its ledger does not
+    /// have yet, each in one transaction.
+    ///
+    /// Errors: [`MigrationError`]; files before the failing one stay applied.
+    pub async fn migrate(
+        &self,
+        database: &Uid,
+        files: Vec<MigrationFile>,
+    ) -> Result<(), MigrationError> {
+        self.inner.data.migrate(database, files).await
     }
 
     /// Address of the ingress that routes by host name.
@@ -443,6 +480,7 @@ impl Inner {
                         Ok((version, listener)) => {
                             tokio::spawn(capability::serve(
                                 self.router.clone(),
+                                self.data.clone(),
                                 version.clone(),
                                 listener,
                             ));

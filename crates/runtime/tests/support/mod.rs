@@ -267,3 +267,51 @@ pub fn kill(pid: u32) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
+
+/// A worker that calls binding methods for a test; see `driver.js`.
+pub const DRIVER: &str = include_str!("driver.js");
+
+impl Host {
+    /// What a binding method of the worker `driver` resolves to.
+    pub async fn call(
+        &self,
+        binding: &str,
+        method: &str,
+        args: serde_json::Value,
+    ) -> serde_json::Value {
+        let mut answer = self.called(binding, method, args).await;
+        assert!(
+            answer.get("value").is_some(),
+            "{binding}.{method}: {answer}\n{}",
+            self.log()
+        );
+        answer["value"].take()
+    }
+
+    /// The code a binding method of the worker `driver` rejects with.
+    pub async fn refusal(&self, binding: &str, method: &str, args: serde_json::Value) -> String {
+        let answer = self.called(binding, method, args).await;
+        assert_eq!(answer["isError"], true, "{binding}.{method}: {answer}");
+        answer["error"].as_str().unwrap().to_owned()
+    }
+
+    async fn called(
+        &self,
+        binding: &str,
+        method: &str,
+        args: serde_json::Value,
+    ) -> serde_json::Value {
+        let call = serde_json::json!({ "binding": binding, "method": method, "args": args });
+        let request = Request::post("/")
+            .body(Full::from(call.to_string()))
+            .unwrap();
+        let (status, body) = self.send("driver", request).await.unwrap();
+        assert_eq!(status, 200, "{body}\n{}", self.log());
+        serde_json::from_str(&body).unwrap()
+    }
+}
+
+pub fn b64(bytes: &[u8]) -> serde_json::Value {
+    use base64::Engine;
+    serde_json::json!({ "$b64": base64::engine::general_purpose::STANDARD.encode(bytes) })
+}

@@ -1,0 +1,142 @@
+//! One SQLite file per stored resource, opened on first use.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OwnedMutexGuard;
+
+use rusqlite::Connection;
+use rusqlite::limits::Limit;
+
+use super::operation::Refusal;
+use crate::plan::Uid;
+
+/// What a file holds; also the name of its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Family {
+    /// `edge.kv` namespaces.
+    Kv,
+    /// `edge.sql` databases.
+    Sql,
+    /// Messages of all queues.
+    Queue,
+}
+
+impl Family {
+    fn directory(self) -> &'static str {
+        match self {
+            Family::Kv => "kv",
+            Family::Sql => "sql",
+            Family::Queue => "queue",
+        }
+    }
+
+    fn schema(self) -> &'static str {
+        match self {
+            Family::Kv => super::kv::SCHEMA,
+            Family::Sql => super::sql::SCHEMA,
+            Family::Queue => super::queue::SCHEMA,
+        }
+    }
+}
+
+/// All files that are open.
+pub(crate) struct Files {
+    directory: PathBuf,
+    open: Mutex<BTreeMap<(Family, Uid), Database>>,
+}
+
+impl Files {
+    pub(crate) fn open(directory: &Path) -> io::Result<Files> {
+        std::fs::create_dir_all(directory)?;
+        Ok(Files {
+            directory: directory.to_owned(),
+            open: Mutex::default(),
+        })
+    }
+
+    /// The file of one resource, made when it is not there yet.
+    pub(crate) fn database(&self, family: Family, uid: &Uid) -> Result<Database, Refusal> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(database) = open.get(&(family, uid.clone())) {
+            return Ok(database.clone());
+        }
+        let directory = self.directory.join(family.directory());
+        std::fs::create_dir_all(&directory)?;
+        let database = Database::open(
+            &directory.join(format!("{}.sqlite", file_name(uid))),
+            family.schema(),
+        )?;
+        open.insert((family, uid.clone()), database.clone());
+        Ok(database)
+    }
+}
+
+/// A uid as a file name: as it is when it is harmless, else its bytes in hex.
+pub(crate) fn file_name(uid: &Uid) -> String {
+    let text = uid.as_str();
+    let harmless = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    match !text.is_empty() && text.len() <= 64 && text.bytes().all(harmless) {
+        true => text.to_owned(),
+        false => format!("_{}", hex::encode(text)),
+    }
+}
+
+/// The one connection to a file. What a call wrote is durable when it returns.
+#[derive(Clone)]
+pub(crate) struct Database(Arc<tokio::sync::Mutex<Connection>>);
+
+impl Database {
+    fn open(path: &Path, schema: &str) -> rusqlite::Result<Database> {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+        connection.execute_batch(schema)?;
+        Ok(Database(Arc::new(tokio::sync::Mutex::new(connection))))
+    }
+
+    /// Runs `work` with the connection, away from the threads that serve requests.
+    pub(crate) async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        blocking(self.0.clone().lock_owned().await, work).await
+    }
+
+    /// The same, unless earlier calls take longer than `patience`.
+    pub(crate) async fn with_patience<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        busy: impl FnOnce() -> Refusal,
+        work: impl FnOnce(&mut Connection) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let connection = tokio::time::timeout(patience, self.0.clone().lock_owned()).await;
+        blocking(connection.map_err(|_| busy())?, work).await
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    mut connection: OwnedMutexGuard<Connection>,
+    work: impl FnOnce(&mut Connection) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(move || work(&mut connection)).await;
+    done.unwrap_or_else(|error| Err(Refusal::unavailable(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_uid_leaves_its_directory() {
+        assert_eq!(file_name(&"01jd-9x".into()), "01jd-9x");
+        assert_eq!(file_name(&"../x".into()), "_2e2e2f78");
+        assert_eq!(file_name(&"A".into()), "_41");
+        assert_eq!(file_name(&"".into()), "_");
+    }
+}

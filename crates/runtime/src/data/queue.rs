@@ -1,0 +1,333 @@
+//! `edge.queue@1.0.0`: messages of all queues in one file, so that a dead letter leaves one
+//! queue and enters the other in one transaction.
+//!
+//! A message is waiting, or it belongs to a batch. `attempts` counts deliveries begun.
+
+use rusqlite::{Connection, params};
+use serde::{Deserialize, Serialize};
+
+use super::Data;
+use super::file::{Database, Family};
+use super::operation::{Answer, Call, EncodedBytes, Refusal};
+use crate::clock;
+use crate::plan::{ConsumerSpec, QueueSpec, Uid};
+
+pub(crate) const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS message (
+        id TEXT PRIMARY KEY NOT NULL,
+        queue TEXT NOT NULL,
+        body BLOB NOT NULL,
+        accepted_at_ms INTEGER NOT NULL,
+        visible_at_ms INTEGER NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        batch TEXT
+    );
+    CREATE INDEX IF NOT EXISTS message_waiting ON message (queue, visible_at_ms) WHERE batch IS NULL;
+    CREATE INDEX IF NOT EXISTS message_batch ON message (batch) WHERE batch IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS message_age ON message (queue, accepted_at_ms);
+";
+
+const MOST_BODY_BYTES: usize = 127_000;
+const MOST_MESSAGES: usize = 100;
+const MOST_DELAY_SECONDS: u64 = 43_200;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SendInput {
+    body: serde_json::Value,
+    delay_seconds: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct SendBatchInput {
+    messages: Vec<SendInput>,
+}
+
+/// A message of a batch that was taken.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Message {
+    pub(crate) id: String,
+    pub(crate) timestamp_millis: i64,
+    pub(crate) attempts: i64,
+    pub(crate) body: EncodedBytes,
+}
+
+/// Messages that are out for delivery.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    pub(crate) id: String,
+    pub(crate) messages: Vec<Message>,
+}
+
+/// What a queue has to offer.
+#[derive(Clone, Debug)]
+pub(crate) enum Taken {
+    /// Nothing is waiting.
+    Nothing,
+    /// Something will be deliverable at this time (ms since 1970).
+    Later(i64),
+    /// A batch, which stays out until it is settled.
+    Batch(Batch),
+}
+
+/// How one message of a batch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settlement {
+    /// Done, never delivered again.
+    Acknowledged,
+    /// Delivered again after a delay, unless it has been delivered often enough.
+    Retried {
+        /// Delay asked for; the consumer's own otherwise.
+        delay_seconds: Option<u32>,
+    },
+    /// The handler was not reached: as if it had not been taken.
+    Returned,
+}
+
+/// `send` and `sendBatch`. Durable when they return; all messages or none.
+pub(super) async fn operate(data: &Data, queue: &Uid, call: Call) -> Result<Answer, Refusal> {
+    let inputs = match call.operation.as_str() {
+        "send" => vec![call.input::<SendInput>("invalid_body")?],
+        "sendBatch" => call.input::<SendBatchInput>("invalid_body")?.messages,
+        _ => return Err(call.unknown()),
+    };
+    if !(1..=MOST_MESSAGES).contains(&inputs.len()) {
+        let message = format!("a batch has 1 to {MOST_MESSAGES} messages");
+        return Err(Refusal::new("batch_too_large", message));
+    }
+    let spec = data
+        .queue(queue)
+        .ok_or_else(|| Refusal::unavailable("the queue is not known"))?;
+    let accepted: Vec<_> = inputs
+        .into_iter()
+        .map(|input| accepted(input, &spec))
+        .collect::<Result<_, _>>()?;
+    let ids: Vec<String> = accepted.iter().map(|(id, ..)| id.clone()).collect();
+    let queue_uid = queue.clone();
+    messages(data)?
+        .with(move |connection| {
+            let transaction = connection.transaction()?;
+            let now = clock::now_ms();
+            for (id, body, delay) in accepted {
+                insert(
+                    &transaction,
+                    &id,
+                    queue_uid.as_str(),
+                    &body,
+                    now,
+                    now + delay,
+                )?;
+            }
+            Ok(transaction.commit()?)
+        })
+        .await?;
+    data.arrived.notify_waiters();
+    Ok(Answer::document(&match call.operation.as_str() {
+        "send" => serde_json::json!({ "messageId": ids.first() }),
+        _ => serde_json::json!({ "messageIds": ids }),
+    }))
+}
+
+/// The file all queues live in.
+pub(crate) fn messages(data: &Data) -> Result<Database, Refusal> {
+    data.files.database(Family::Queue, &Uid::from("messages"))
+}
+
+fn accepted(input: SendInput, spec: &QueueSpec) -> Result<(String, Vec<u8>, i64), Refusal> {
+    let invalid = |what: &str| Refusal::new("invalid_body", what.to_owned());
+    let body: EncodedBytes =
+        serde_json::from_value(input.body).map_err(|_| invalid("a body is encoded bytes"))?;
+    let body = body
+        .decode()
+        .ok_or_else(|| invalid("a body is canonical base64"))?;
+    if body.len() > MOST_BODY_BYTES {
+        return Err(Refusal::new(
+            "message_too_large",
+            format!("a message has at most {MOST_BODY_BYTES} bytes"),
+        ));
+    }
+    let delay = match input.delay_seconds {
+        None | Some(serde_json::Value::Null) => u64::from(spec.delivery_delay_seconds),
+        Some(delay) => delay
+            .as_u64()
+            .filter(|delay| *delay <= MOST_DELAY_SECONDS)
+            .ok_or_else(|| invalid("delaySeconds is a whole number up to 43200"))?,
+    };
+    Ok((new_id(), body, delay.cast_signed() * 1000))
+}
+
+/// An identity nobody can guess or meet twice.
+pub(crate) fn new_id() -> String {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).expect("the system has random numbers");
+    hex::encode(random)
+}
+
+fn insert(
+    connection: &Connection,
+    id: &str,
+    queue: &str,
+    body: &[u8],
+    now: i64,
+    visible_at: i64,
+) -> rusqlite::Result<usize> {
+    connection.execute(
+        "INSERT INTO message (id, queue, body, accepted_at_ms, visible_at_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![id, queue, body, now, visible_at],
+    )
+}
+
+/// Batches that were out when the host ended have an unknown outcome: they wait again, and
+/// the delivery counts.
+pub(crate) fn release_all(connection: &mut Connection) -> Result<(), Refusal> {
+    connection.execute(
+        "UPDATE message SET batch = NULL WHERE batch IS NOT NULL",
+        [],
+    )?;
+    Ok(())
+}
+
+/// Takes the next batch of a queue: drops what is too old, moves what was delivered often
+/// enough, and fills a batch as full as it gets within the consumer's patience.
+pub(crate) fn take(
+    connection: &mut Connection,
+    queue: &Uid,
+    spec: &QueueSpec,
+    dead: Option<(&Uid, &QueueSpec)>,
+    now: i64,
+) -> Result<Taken, Refusal> {
+    let Some(consumer) = &spec.consumer else {
+        return Ok(Taken::Nothing);
+    };
+    let transaction = connection.transaction()?;
+    let oldest = now - i64::from(spec.retention_seconds) * 1000;
+    transaction.execute(
+        "DELETE FROM message WHERE queue = ?1 AND accepted_at_ms <= ?2 AND batch IS NULL",
+        params![queue.as_str(), oldest],
+    )?;
+    exhaust(&transaction, queue, consumer, dead, now)?;
+    let waiting = |limit: u32| -> rusqlite::Result<Vec<(String, i64)>> {
+        let mut query = transaction.prepare_cached(
+            "SELECT id, visible_at_ms FROM message
+             WHERE queue = ?1 AND batch IS NULL ORDER BY visible_at_ms LIMIT ?2",
+        )?;
+        let rows = query.query_map(params![queue.as_str(), limit], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+        rows.collect()
+    };
+    let waiting = waiting(consumer.max_batch_size)?;
+    let ready: Vec<&str> = waiting
+        .iter()
+        .filter(|(_, visible)| *visible <= now)
+        .map(|(id, _)| id.as_str())
+        .collect();
+    let next = waiting
+        .iter()
+        .map(|(_, visible)| *visible)
+        .find(|visible| *visible > now);
+    let fill_until = waiting
+        .first()
+        .map(|(_, visible)| visible + i64::from(consumer.max_batch_timeout_seconds) * 1000);
+    let full = ready.len() >= consumer.max_batch_size as usize;
+    let taken = match (ready.is_empty(), fill_until) {
+        (true, _) | (_, None) => next.map_or(Taken::Nothing, Taken::Later),
+        (false, Some(until)) if !full && until > now => {
+            Taken::Later(next.map_or(until, |next| next.min(until)))
+        }
+        (false, Some(_)) => Taken::Batch(lease(&transaction, &ready)?),
+    };
+    transaction.commit()?;
+    Ok(taken)
+}
+
+fn lease(connection: &Connection, ids: &[&str]) -> Result<Batch, Refusal> {
+    let batch = new_id();
+    let mut messages = Vec::with_capacity(ids.len());
+    let mut update = connection.prepare_cached(
+        "UPDATE message SET batch = ?1, attempts = attempts + 1 WHERE id = ?2
+         RETURNING accepted_at_ms, attempts, body",
+    )?;
+    for id in ids {
+        let message = update.query_row(params![batch, id], |row| {
+            Ok(Message {
+                id: (*id).to_owned(),
+                timestamp_millis: row.get(0)?,
+                attempts: row.get(1)?,
+                body: EncodedBytes::of(&row.get::<_, Vec<u8>>(2)?),
+            })
+        })?;
+        messages.push(message);
+    }
+    Ok(Batch {
+        id: batch,
+        messages,
+    })
+}
+
+/// Dead-letters or drops every waiting message that was delivered often enough. A dead
+/// letter is a new message: new id, new time, nothing of the original but its bytes.
+fn exhaust(
+    connection: &Connection,
+    queue: &Uid,
+    consumer: &ConsumerSpec,
+    dead: Option<(&Uid, &QueueSpec)>,
+    now: i64,
+) -> Result<(), Refusal> {
+    let most = i64::from(consumer.max_retries) + 1;
+    let mut gone = connection.prepare_cached(
+        "DELETE FROM message WHERE queue = ?1 AND batch IS NULL AND attempts >= ?2 RETURNING body",
+    )?;
+    let rows = gone.query_map(params![queue.as_str(), most], |row| row.get(0))?;
+    let bodies: Vec<Vec<u8>> = rows.collect::<Result<_, _>>()?;
+    if let Some((letters, spec)) = dead {
+        let visible_at = now + i64::from(spec.delivery_delay_seconds) * 1000;
+        for body in &bodies {
+            insert(
+                connection,
+                &new_id(),
+                letters.as_str(),
+                body,
+                now,
+                visible_at,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Ends a batch: each message as it was settled, all in one transaction.
+pub(crate) fn settle(
+    connection: &mut Connection,
+    batch: &Batch,
+    consumer: &ConsumerSpec,
+    settlement: impl Fn(&str) -> Settlement,
+    now: i64,
+) -> Result<(), Refusal> {
+    let transaction = connection.transaction()?;
+    for Message { id, .. } in &batch.messages {
+        match settlement(id) {
+            Settlement::Acknowledged => transaction.execute(
+                "DELETE FROM message WHERE id = ?1 AND batch = ?2",
+                params![id, batch.id],
+            )?,
+            Settlement::Retried { delay_seconds } => {
+                let delay = i64::from(delay_seconds.unwrap_or(consumer.retry_delay_seconds)) * 1000;
+                transaction.execute(
+                    "UPDATE message SET batch = NULL, visible_at_ms = ?3 WHERE id = ?1 AND batch = ?2",
+                    params![id, batch.id, now + delay],
+                )?
+            }
+            Settlement::Returned => transaction.execute(
+                "UPDATE message SET batch = NULL, attempts = attempts - 1, visible_at_ms = ?3
+                 WHERE id = ?1 AND batch = ?2",
+                params![id, batch.id, now + RETURNED_AFTER_MS],
+            )?,
+        };
+    }
+    Ok(transaction.commit()?)
+}
+
+/// A handler that could not be reached is tried again after this time.
+const RETURNED_AFTER_MS: i64 = 1000;
