@@ -76,6 +76,7 @@ pub(crate) fn build(program: &Program<'_>) -> Built {
         let desired = desired(resource, &ids, program, &mut problems);
         if let Some(ty) = resource.ty {
             judge::resource(&desired, ty, program, &declared, &mut problems);
+            problems.extend(assignments(resource, ty, program));
             modules.extend(module_requests(&desired, ty));
         }
         resources.insert(resource.id.clone(), desired);
@@ -338,6 +339,32 @@ fn module_requests(
                 },
             )),
             _ => None,
+        })
+        .collect()
+}
+
+/// Assignments to fields of the type: too late, and nothing would come of them.
+fn assignments(resource: &Declared<'_>, ty: &ResourceType, program: &Program<'_>) -> Vec<Problem> {
+    resource
+        .raw
+        .assigned
+        .iter()
+        .filter(|assigned| ty.fields.contains_key(&assigned.field))
+        .map(|assigned| {
+            let place = program
+                .trace
+                .frames(&assigned.stack, program.sources)
+                .first()
+                .and_then(|origin| program.sources.place(origin));
+            Problem::new(
+                codes::RESOURCE_IS_FIXED,
+                format!(
+                    "`{}` of {} cannot be set after its construction",
+                    assigned.field, resource.id
+                ),
+            )
+            .help("give it in `config`, or add it with `contribute({ ... })`")
+            .at(place)
         })
         .collect()
 }

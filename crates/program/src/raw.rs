@@ -36,6 +36,16 @@ pub(crate) struct RawResource {
     /// Options that no resource takes.
     #[serde(default)]
     pub unknown: Vec<String>,
+    /// Properties that were assigned to.
+    #[serde(default)]
+    pub assigned: Vec<RawAssignment>,
+    pub stack: String,
+}
+
+/// `resource.field = ..`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawAssignment {
+    pub field: String,
     pub stack: String,
 }
 

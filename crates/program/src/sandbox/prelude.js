@@ -352,12 +352,13 @@
         return child;
       },
       ownKeys: () => whole("its members cannot be listed"),
-      set(_, key) {
-        return refuse(
-          "program::resource_is_fixed",
-          `\`${String(key)}\` of ${label(resource)} cannot be set after its construction`,
-          "give it in `config`, or add it with `contribute({ ... })`",
-        );
+      // A class of one's own may keep things in its resource; whether the name is a field of the
+      // type is judged where types are known.
+      set(target, key, value) {
+        if (typeof key === "string") {
+          resource.assigned = [...(resource.assigned ?? []), { field: key, stack: here() }];
+        }
+        return Reflect.set(target, key, value);
       },
       deleteProperty: () => whole("nothing can be deleted from it"),
     });

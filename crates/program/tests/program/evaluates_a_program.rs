@@ -290,3 +290,95 @@ for (let i = 0; i < 50; i += 1) new Thing({ id: `t${i}`, config: { value: { i } 
 "#;
     assert_eq!(outline(entry), outline(entry));
 }
+
+#[test]
+fn classes_of_ones_own_can_build_on_resources() {
+    insta::assert_snapshot!(outline(r#"
+import { Thing, Worker } from "@notation/sim";
+enum Region { North = "north" }
+class Pair extends Worker {
+  label = "kept here";
+  mine?: string;
+  constructor(id: string, readonly region_: Region) {
+    super({ id, config: { region: region_ } });
+    this.bind("SELF", this).mine = id;
+  }
+  address() {
+    return `${this.Name}/${this.label}/${this.mine}/${this.region_}`;
+  }
+}
+const pair = new Pair("pair", Region.North);
+new Thing({ id: "t", config: { note: pair.address() } });
+"#), @r#"
+pair sim/Worker @infra/app.ts:8:5
+  region = "north"
+  bindings += [{name: "SELF", service: ${pair.Name}, type: "service"}] @infra/app.ts:9:5
+t sim/Thing @infra/app.ts:16:1
+  note = ${pair.Name} + "/kept here/pair/north"
+"#);
+}
+
+#[test]
+fn data_and_paths_of_a_tsconfig_can_be_imported() {
+    let project = Project::with_entry(
+        r#"
+import table from "./table.json";
+import { name } from "@/names";
+import text from "./note.txt";
+import { Thing } from "@notation/sim";
+new Thing({ id: name, config: { value: table, note: text } });
+"#,
+    );
+    project.write("infra/table.json", "{ \"rows\": [1, 2] }");
+    project.write("infra/note.txt", "hello");
+    project.write("src/names.ts", "export const name: string = \"named\";\n");
+    project.write(
+        "tsconfig.json",
+        "{ \"compilerOptions\": { \"paths\": { \"@/*\": [\"./src/*\"], \"@notation/*\": [\"./.notation/types/@notation/*/index.d.ts\"] } } }",
+    );
+    notation_program::lay_types(project.dir.path()).unwrap();
+    let done = project
+        .evaluate()
+        .unwrap_or_else(|problems| panic!("{}", crate::project::render(&problems)));
+    let thing = &done.graph.resources[0];
+    assert_eq!(thing.id.as_str(), "named");
+    assert_eq!(text(&thing.config["note"]), "\"hello\"");
+    assert_eq!(text(&thing.config["value"]), "{\"rows\":[1,2]}");
+}
+
+#[test]
+fn files_that_import_each_other_and_export_again_work() {
+    let project =
+        Project::with_entry("export * from \"./a\";\nexport { b as renamed } from \"./b\";\n");
+    project.write(
+        "infra/a.ts",
+        "import { b } from \"./b\";\nexport const a = () => 1;\nexport const sum: number = 1 + b;\n",
+    );
+    project.write(
+        "infra/b.ts",
+        "import * as a from \"./a\";\nexport const b = 41;\nexport const later = () => a.a();\n",
+    );
+    let problems = project.evaluate().unwrap_err();
+    // `a` is a function; everything else is fine.
+    let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        messages,
+        ["the entry exports `a`, which is a function and not data"]
+    );
+}
+
+#[test]
+fn a_thousand_resources_are_nothing_special() {
+    let done = evaluated(
+        r#"
+import { Worker } from "@notation/sim";
+let before = new Worker({ id: "w0" });
+for (let i = 1; i < 1000; i += 1) {
+  const next = new Worker({ id: `w${i}`, config: { code: `after ${before.arn}` } });
+  before.bind("NEXT", next);
+  before = next;
+}
+"#,
+    );
+    assert_eq!(done.graph.resources.len(), 1000);
+}

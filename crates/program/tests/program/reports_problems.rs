@@ -125,3 +125,16 @@ fn a_package_of_another_version_is_named() {
         problems[0]
     );
 }
+
+#[test]
+fn a_broken_tsconfig_is_named() {
+    let project = Project::with_entry("export const x = 1;\n");
+    project.write("tsconfig.json", "{ not json");
+    let problems = project.evaluate().unwrap_err();
+    assert_eq!(problems[0].code, codes::BUNDLE);
+    assert!(
+        problems[0].message.contains("tsconfig.json"),
+        "{}",
+        problems[0]
+    );
+}
