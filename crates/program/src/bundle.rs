@@ -304,7 +304,15 @@ impl Plugin for Project {
             }));
         }
         if args.id != self.main.alias {
-            return Ok(None);
+            // Read here: handing a small file to another thread takes longer than reading it.
+            // What cannot be read is left to the bundler, which knows how to say so.
+            let text = is_text(args.id)
+                .then(|| std::fs::read_to_string(args.id).ok())
+                .flatten();
+            return Ok(text.map(|text| HookLoadOutput {
+                code: text.into(),
+                ..HookLoadOutput::default()
+            }));
         }
         Ok(Some(HookLoadOutput {
             code: std::fs::read_to_string(&self.main.real)?.into(),
@@ -312,4 +320,13 @@ impl Plugin for Project {
             ..HookLoadOutput::default()
         }))
     }
+}
+
+/// Files whose kind the bundler tells by their extension.
+fn is_text(id: &str) -> bool {
+    let extension = Path::new(id).extension().and_then(|e| e.to_str());
+    matches!(
+        extension,
+        Some("ts" | "tsx" | "mts" | "cts" | "js" | "jsx" | "mjs" | "cjs" | "json" | "txt")
+    )
 }
