@@ -152,6 +152,8 @@ fn options(root: &Path, file: &Path, purpose: Purpose) -> BundlerOptions {
         format: Some(OutputFormat::Esm),
         entry_filenames: Some("index.js".to_owned().into()),
         sourcemap: Some(SourceMapType::Hidden),
+        // A program's texts are shown with its problems; a worker's places are enough.
+        sourcemap_exclude_sources: Some(purpose == Purpose::Code),
         // One module: a dynamic import is put into it.
         code_splitting: Some(CodeSplittingMode::Bool(false)),
         preserve_entry_signatures: Some(PreserveEntrySignatures::Strict),

@@ -65,7 +65,12 @@ impl Trace {
         let files = bundle
             .map
             .get_sources()
-            .zip(bundle.map.get_source_contents())
+            .zip(
+                bundle
+                    .map
+                    .get_source_contents()
+                    .chain(std::iter::repeat(None)),
+            )
             .map(|(name, text)| {
                 if name.contains(&sdk::PREFIX[1..]) {
                     return None;

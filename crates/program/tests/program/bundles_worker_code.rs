@@ -80,6 +80,7 @@ fn the_map_names_files_relative_to_the_project() {
     let map: serde_json::Value = serde_json::from_str(part(&done, "api", "sourceMap")).unwrap();
     assert_eq!(map["file"], "index.js");
     assert_eq!(map["sources"], serde_json::json!(["src/hop.ts", "main.ts"]));
+    assert_eq!(map["sourcesContent"], serde_json::Value::Null);
 }
 
 #[test]
