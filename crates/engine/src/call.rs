@@ -91,7 +91,10 @@ enum Next {
     Fail(StepError),
     /// Fails without an end in the journal: the next run must look.
     LeaveOpen(StepError),
-    Again { why: String, after: Duration },
+    Again {
+        why: String,
+        after: Duration,
+    },
 }
 
 impl Line {
@@ -366,7 +369,11 @@ impl Line {
         match (job.call, error) {
             (Call::Create, OpError::Exists { name, tags }) => {
                 let ours = if ty.tags {
-                    owns(&self.owner(&job.draft), &tags, self.former(&job.draft.incarnation.resource))
+                    owns(
+                        &self.owner(&job.draft),
+                        &tags,
+                        self.former(&job.draft.incarnation.resource),
+                    )
                 } else {
                     // Without tags only our own earlier attempt can tell that it is ours.
                     again
@@ -444,9 +451,7 @@ impl Line {
             }
             Ok(Looked::Absent) | Err(_) if ours => later(),
             Ok(Looked::Absent) | Err(_) if self.adopts(job) => later(),
-            Ok(Looked::Absent | Looked::Cannot) | Err(_) => {
-                taken(name.to_owned(), owner)
-            }
+            Ok(Looked::Absent | Looked::Cannot) | Err(_) => taken(name.to_owned(), owner),
         }
     }
 

@@ -133,8 +133,11 @@ impl EngineError {
             EngineError::Store(error) => error.help(),
             EngineError::NotRecorded(error) => error.help(),
             EngineError::Plan(error) => {
-                let mut help: Vec<String> =
-                    error.problems.iter().map(|problem| problem.help()).collect();
+                let mut help: Vec<String> = error
+                    .problems
+                    .iter()
+                    .map(|problem| problem.help())
+                    .collect();
                 help.dedup();
                 help.join("\n")
             }

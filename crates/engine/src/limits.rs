@@ -14,7 +14,9 @@ pub(crate) struct Limits {
 }
 
 /// The right to make one call; given back when dropped.
-pub(crate) struct Slot<'a>(#[expect(dead_code, reason = "held for its drop")] [Option<SemaphorePermit<'a>>; 3]);
+pub(crate) struct Slot<'a>(
+    #[expect(dead_code, reason = "held for its drop")] [Option<SemaphorePermit<'a>>; 3],
+);
 
 impl Limits {
     pub(crate) fn new(registry: &Registry, parallelism: usize) -> Limits {

@@ -111,11 +111,7 @@ impl Looker<'_> {
 }
 
 /// Whether tags name this owner, whatever the generation.
-pub(crate) fn owns(
-    owner: &Owner,
-    tags: &BTreeMap<String, String>,
-    former: &[ResourceId],
-) -> bool {
+pub(crate) fn owns(owner: &Owner, tags: &BTreeMap<String, String>, former: &[ResourceId]) -> bool {
     owner.owns(|key| tags.get(key).map(String::as_str), former)
 }
 

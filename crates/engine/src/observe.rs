@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use futures::StreamExt as _;
+use futures::{StreamExt as _, stream::FuturesUnordered};
 use notation_model::{Incarnation, Look, Owner, Record, ResourceType};
 use notation_planner::{Observation, Observed};
 use notation_provider::LookFor;
@@ -22,18 +22,27 @@ pub(crate) async fn observe(
     parallelism: usize,
 ) -> Result<Observed, EngineError> {
     let types = looker.session.registry.types();
-    let readable = records.values().filter_map(|record| {
-        let ty = types.get(&record.ty)?;
-        match ty.look {
-            Look::Key | Look::Owner => Some((ty, record)),
-            Look::IdempotentCreate | Look::Never => None,
+    let readable: Vec<(&ResourceType, &Record)> = records
+        .values()
+        .filter_map(|record| {
+            let ty = types.get(&record.ty)?;
+            match ty.look {
+                Look::Key | Look::Owner => Some((ty, record)),
+                Look::IdempotentCreate | Look::Never => None,
+            }
+        })
+        .collect();
+    let mut answers = Vec::with_capacity(readable.len());
+    let mut running = FuturesUnordered::new();
+    for (ty, record) in readable {
+        if running.len() >= parallelism.max(1) {
+            answers.extend(running.next().await);
         }
-    });
-    let answers: Vec<(&Record, Result<Observation, String>)> = futures::stream::iter(readable)
-        .map(|(ty, record)| async move { (record, read(looker, ty, record).await) })
-        .buffered(parallelism.max(1))
-        .collect()
-        .await;
+        running.push(read(looker, ty, record));
+    }
+    while let Some(answer) = running.next().await {
+        answers.push(answer);
+    }
     let mut observed = Observed::default();
     let mut failures = Vec::new();
     for (record, answer) in answers {
@@ -48,6 +57,7 @@ pub(crate) async fn observe(
             }),
         }
     }
+    failures.sort_by(|one, other| one.resource.cmp(&other.resource));
     if failures.is_empty() {
         Ok(observed)
     } else {
@@ -55,11 +65,11 @@ pub(crate) async fn observe(
     }
 }
 
-async fn read(
+async fn read<'r>(
     looker: &Looker<'_>,
     ty: &ResourceType,
-    record: &Record,
-) -> Result<Observation, String> {
+    record: &'r Record,
+) -> (&'r Record, Result<Observation, String>) {
     let deployment = &looker.session.deployment;
     let owner = Owner {
         deployment: deployment.clone(),
@@ -68,14 +78,19 @@ async fn read(
     };
     let look = LookFor::Key(&record.key);
     let found = looker.until_lag(ty, &owner, look).await;
-    Ok(match found.map_err(|error| error.to_string())? {
-        None => Observation::Gone,
-        Some(found) if ty.tags && !of_deployment(deployment, &found.tags) && !record.in_doubt => {
-            Observation::Gone
-        }
-        Some(found) => Observation::There {
-            params: found.params,
-            outputs: found.object.outputs,
-        },
-    })
+    let observation = found
+        .map_err(|error| error.to_string())
+        .map(|found| match found {
+            None => Observation::Gone,
+            Some(found)
+                if ty.tags && !of_deployment(deployment, &found.tags) && !record.in_doubt =>
+            {
+                Observation::Gone
+            }
+            Some(found) => Observation::There {
+                params: found.params,
+                outputs: found.object.outputs,
+            },
+        });
+    (record, observation)
 }

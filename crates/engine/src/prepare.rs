@@ -215,8 +215,7 @@ pub(crate) async fn recovered(
     state: &DeploymentState,
 ) -> Result<Recovered, EngineError> {
     let parallelism = line.options.parallelism;
-    let mut recovered =
-        recover::look(&line.looker(), state, &line.former, parallelism).await?;
+    let mut recovered = recover::look(&line.looker(), state, &line.former, parallelism).await?;
     recovered.record(line).await?;
     Ok(recovered)
 }

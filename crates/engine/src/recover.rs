@@ -4,10 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use futures::StreamExt as _;
-use notation_model::{
-    Incarnation, Look, Owner, Record, ResourceId, ResourceType, Shape,
-};
+use futures::{StreamExt as _, stream::FuturesOrdered};
+use notation_model::{Incarnation, Look, Owner, Record, ResourceId, ResourceType, Shape};
 use notation_planner::{Role, StepKey, Subject, Transition};
 use notation_provider::{LookFor, OpError};
 use notation_state::{Call, Change, DeploymentState, Event, OpenIntent, Outcome};
@@ -39,7 +37,7 @@ pub(crate) struct Recovered {
 /// What became of one intent.
 enum Fate {
     /// Made: the record of it.
-    Made(Record),
+    Made(Box<Record>),
     /// An update that may have happened.
     Doubt,
     /// The object is gone.
@@ -70,18 +68,20 @@ pub(crate) async fn look(
         records: state.records.clone(),
         ..Recovered::default()
     };
-    let fates: Vec<(OpenIntent, Result<Fate, OpError>)> =
-        futures::stream::iter(state.open.iter().cloned())
-            .map(|open| async {
-                let fate = fate(looker, state, &open, former).await;
-                (open, fate)
-            })
-            .buffered(parallelism.max(1))
-            .collect()
-            .await;
+    let mut fates = Vec::with_capacity(state.open.len());
+    let mut running = FuturesOrdered::new();
+    for open in &state.open {
+        if running.len() >= parallelism.max(1) {
+            fates.extend(running.next().await);
+        }
+        running.push_back(fate(looker, state, open, former));
+    }
+    while let Some(fate) = running.next().await {
+        fates.push(fate);
+    }
     let mut ambiguous = Vec::new();
     let mut unread = Vec::new();
-    for (open, fate) in fates {
+    for (open, fate) in state.open.iter().cloned().zip(fates) {
         match fate {
             Ok(Fate::Ask) => ambiguous.push(AmbiguousCreate {
                 resource: open.incarnation().resource.clone(),
@@ -127,13 +127,11 @@ async fn fate(
         Call::Create if recorded => Ok(Fate::Close),
         Call::Create => {
             let former = former.get(&owner.resource).map_or(&[][..], Vec::as_slice);
-            let looked = looker
-                .for_created(ty, &owner, &draft.key, former)
-                .await?;
+            let looked = looker.for_created(ty, &owner, &draft.key, former).await?;
             Ok(match looked {
                 // Half made: it is finished, not taken for whole.
                 Looked::Ours(_) if open.resume.is_some() => Fate::Repeat,
-                Looked::Ours(found) => Fate::Made(draft::found(ty, draft, found)),
+                Looked::Ours(found) => Fate::Made(Box::new(draft::found(ty, draft, found))),
                 Looked::Absent => Fate::NotDone,
                 // Had it been made it would be ours: it was not. Whoever has the name is told by
                 // the step that wants it, if one still does.
@@ -162,7 +160,7 @@ impl Recovered {
         let incarnation = open.incarnation().clone();
         match fate {
             Fate::Made(record) => {
-                self.made(record);
+                self.made(*record);
                 self.closed.push((open, Outcome::Done));
             }
             Fate::Doubt => {

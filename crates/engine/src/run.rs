@@ -6,9 +6,7 @@ use std::{
     time::Duration,
 };
 
-use notation_model::{
-    DesiredGraph, Incarnation, Record, ResourceId, SecretName, TypeName, Value,
-};
+use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretName, TypeName, Value};
 use notation_planner::{Goal, Observed, Plan, PlanOptions, Step, StepKey, Subject, Transition};
 use notation_state::{Change, OpenIntent};
 use tokio::task::JoinSet;
@@ -238,7 +236,11 @@ fn panicked(error: tokio::task::JoinError) -> StepEnd {
     let text = payload
         .downcast_ref::<String>()
         .cloned()
-        .or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .or_else(|| {
+            payload
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+        })
         .unwrap_or_else(|| "no reason given".to_owned());
     StepEnd::Failed {
         error: StepError::Panicked(text),
@@ -487,12 +489,7 @@ async fn finish(
     let mut outputs = before.clone();
     if failed.is_empty() && total.blocked.is_empty() && !total.interrupted {
         outputs = exports(run, &before);
-        if outputs != before {
-            let change = Change::Exports(outputs.clone());
-            if let Err(error) = line.append(Vec::new(), vec![change]).await {
-                return Err(not_recorded(&error));
-            }
-        }
+        close_books(run, &before, &outputs).await?;
     }
     for blocked in &total.blocked {
         line.session
@@ -525,6 +522,31 @@ async fn finish(
         outputs,
         took: Duration::from_millis(took_ms),
     })
+}
+
+/// After a run that did everything: the exports, and intents of earlier runs that no step had to
+/// take over.
+async fn close_books(
+    run: &Run,
+    before: &BTreeMap<String, Value>,
+    exports: &BTreeMap<String, Value>,
+) -> Result<(), EngineError> {
+    let line = &run.line;
+    let open = std::mem::take(&mut run.world().open);
+    let entries: Vec<_> = open
+        .values()
+        .flatten()
+        .map(|open| line.closed(open))
+        .collect();
+    let mut changes = Vec::new();
+    if exports != before {
+        changes.push(Change::Exports(exports.clone()));
+    }
+    if entries.is_empty() && changes.is_empty() {
+        return Ok(());
+    }
+    let appended = line.append(entries, changes).await;
+    appended.map_err(|error| not_recorded(&error))
 }
 
 /// What the plan expected of a step.

@@ -118,7 +118,9 @@ fn outputs(run: &Run, cycle: &Cycle) -> BTreeMap<Incarnation, Params> {
 fn outputs_of(run: &Run, member: &Incarnation) -> Params {
     let world = run.world();
     let record = world.live.get(member);
-    record.map(|record| record.outputs.clone()).unwrap_or_default()
+    record
+        .map(|record| record.outputs.clone())
+        .unwrap_or_default()
 }
 
 fn unsettled(

@@ -56,12 +56,7 @@ async fn refresh_held(line: &Line) -> Result<Refreshed, EngineError> {
     let session = &line.session;
     let state = session.store.load(&session.deployment).await?;
     let recovered = recovered(line, &state).await?;
-    let observed = observe(
-        &line.looker(),
-        &recovered.records,
-        line.options.parallelism,
-    )
-    .await?;
+    let observed = observe(&line.looker(), &recovered.records, line.options.parallelism).await?;
     let types = session.registry.types();
     let mut refreshed = Refreshed::default();
     let mut changes = Vec::new();

@@ -181,10 +181,7 @@ impl Scope for Seen<'_> {
         let seen = match self.moment {
             Moment::Step if self.is_peer(cycle) => {
                 let world = self.world;
-                world
-                    .first
-                    .get(target)
-                    .or_else(|| world.before.get(target))
+                world.first.get(target).or_else(|| world.before.get(target))
             }
             Moment::Step | Moment::Settling => {
                 self.world.live.get(target).map(|record| &record.outputs)

@@ -44,10 +44,7 @@ async fn a_figure_eight_has_one_placeholder() {
     ]);
     let calls = bench.done(&program).await;
     assert_eq!(calls[0], "create a{}");
-    assert_eq!(
-        sorted(calls[1..3].to_vec()),
-        ["create b{a}", "create c{a}"]
-    );
+    assert_eq!(sorted(calls[1..3].to_vec()), ["create b{a}", "create c{a}"]);
     assert_eq!(calls[3..], ["update a{b,c}"]);
     bench.quiet(&program).await;
 }
@@ -81,7 +78,10 @@ async fn a_cycle_that_never_settles_is_named_and_stays_consistent() {
             panic!("{:?}", failed.error)
         };
         let text = unsettled.to_string();
-        assert!(text.contains("a.versionId") && text.contains("b.versionId"), "{text}");
+        assert!(
+            text.contains("a.versionId") && text.contains("b.versionId"),
+            "{text}"
+        );
         assert!(text.contains("changed on every update"), "{text}");
         if round == 0 {
             let calls = bench.cloud.writes();
@@ -123,7 +123,10 @@ async fn a_generated_name_is_replaced_side_by_side() {
     let next = calls[0].strip_prefix("create ").unwrap();
     let next = next.strip_suffix("{b}").unwrap();
     assert!(next.starts_with("a-"), "{calls:?}");
-    assert_eq!(calls[1..], [format!("update b{{{next}}}"), "delete a".into()]);
+    assert_eq!(
+        calls[1..],
+        [format!("update b{{{next}}}"), "delete a".into()]
+    );
 }
 
 #[tokio::test]
@@ -135,7 +138,10 @@ async fn a_written_name_is_replaced_after_its_peer_was_reverted() {
         ])
     };
     let (_, calls) = then(&program("us"), &program("eu")).await;
-    assert_eq!(calls, ["update b{}", "delete a", "create a{b}", "update b{a}"]);
+    assert_eq!(
+        calls,
+        ["update b{}", "delete a", "create a{b}", "update b{a}"]
+    );
 }
 
 #[tokio::test]
@@ -168,7 +174,10 @@ async fn a_member_taken_away_by_hand_is_made_again_under_its_name() {
     bench.consistent().await;
     bench.quiet(&Program::pair()).await;
 
-    let arn = Program::new([worker("a").binds("b"), worker("b").binds_version("a", "arn")]);
+    let arn = Program::new([
+        worker("a").binds("b"),
+        worker("b").binds_version("a", "arn"),
+    ]);
     let bench = Bench::new();
     bench.done(&arn).await;
     bench.cloud.take_away("shop-dev-a");
@@ -250,15 +259,17 @@ async fn a_failure_upstream_takes_nothing_down() {
     assert_eq!(bench.cloud.writes(), Vec::<String>::new());
     assert_eq!(
         bench.cloud.shape().into_iter().collect::<Vec<_>>(),
-        [("a".into(), vec!["b".into()]), ("b".into(), vec!["a".into()])]
+        [
+            ("a".into(), vec!["b".into()]),
+            ("b".into(), vec!["a".into()])
+        ]
     );
 }
 
 #[tokio::test]
 async fn a_type_without_update_is_replaced() {
-    let frozen = |value: &str| {
-        Program::new([resource("sim/Frozen", "f").set("value", text(value).clone())])
-    };
+    let frozen =
+        |value: &str| Program::new([resource("sim/Frozen", "f").set("value", text(value).clone())]);
     let (_, calls) = then(&frozen("one"), &frozen("two")).await;
     assert!(calls[0].starts_with("create f-") && calls[1].starts_with("delete f-"));
     let named = |value: &str| {

@@ -2,6 +2,8 @@
 //!
 //! A provider never hears of plans, cycles or placeholders (`architecture.md` §0, 7).
 
+pub mod contract;
+
 mod context;
 mod error;
 mod registry;

@@ -135,7 +135,7 @@ enum EventText {
     Intent {
         call: CallText,
         token: String,
-        draft: RecordText,
+        draft: Box<RecordText>,
     },
     Waiting {
         /// Sealed: it is opaque and may hold anything.
@@ -186,7 +186,7 @@ impl Format<'_> {
                     Call::Delete => CallText::Delete,
                 },
                 token: intent.token.clone(),
-                draft: self.record_text(&intent.draft)?,
+                draft: Box::new(self.record_text(&intent.draft)?),
             },
             Event::Waiting {
                 resume,
@@ -220,7 +220,7 @@ impl Format<'_> {
                     CallText::Delete => Call::Delete,
                 },
                 token,
-                draft: self.record_back(draft)?,
+                draft: self.record_back(*draft)?,
             })),
             EventText::Waiting {
                 resume,
@@ -438,7 +438,10 @@ impl Format<'_> {
                     .collect::<Result<_, _>>()?,
             ),
             Json::Object(members) => {
-                let marked = members.keys().next().is_some_and(|key| key.starts_with('$'));
+                let marked = members
+                    .keys()
+                    .next()
+                    .is_some_and(|key| key.starts_with('$'));
                 if !marked {
                     return members
                         .into_iter()

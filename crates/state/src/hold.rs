@@ -160,9 +160,7 @@ impl Claim {
         };
         match present {
             None => Acquired::Free(ours),
-            Some(theirs)
-                if theirs.expires_ms <= self.now_ms || self.over == Some(theirs.fence) =>
-            {
+            Some(theirs) if theirs.expires_ms <= self.now_ms || self.over == Some(theirs.fence) => {
                 Acquired::TakenOver {
                     hold: ours,
                     from: theirs.clone(),
@@ -210,13 +208,22 @@ mod tests {
             panic!("nobody had it")
         };
         let again = |claim: Claim| claim.judge(Some(&first), first.fence);
-        assert!(matches!(again(claim(LEASE_MS - 1, None)), Acquired::Taken(_)));
-        assert!(matches!(again(claim(LEASE_MS, None)), Acquired::TakenOver { .. }));
+        assert!(matches!(
+            again(claim(LEASE_MS - 1, None)),
+            Acquired::Taken(_)
+        ));
+        assert!(matches!(
+            again(claim(LEASE_MS, None)),
+            Acquired::TakenOver { .. }
+        ));
         assert!(matches!(
             again(claim(1, Some(first.fence))),
             Acquired::TakenOver { .. }
         ));
-        assert!(matches!(again(claim(1, Some(Fence(0)))), Acquired::Taken(_)));
+        assert!(matches!(
+            again(claim(1, Some(Fence(0)))),
+            Acquired::Taken(_)
+        ));
     }
 
     #[test]

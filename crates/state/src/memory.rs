@@ -110,7 +110,9 @@ impl StateStore for MemoryStore {
                 .map_err(|refused| illegal((entry.step.clone(), refused)))?;
             moved.insert(step, after);
         }
-        let moved = moved.into_iter().map(|(step, status)| (step.to_owned(), status));
+        let moved = moved
+            .into_iter()
+            .map(|(step, status)| (step.to_owned(), status));
         kept.statuses.extend(moved.collect::<Vec<_>>());
         kept.journal.extend(batch.entries.iter().cloned());
         for change in batch.changes {

@@ -24,7 +24,7 @@ use crate::{
     Summary,
 };
 
-use writer::{Job, Writer};
+use writer::{Append, Job, Writer};
 
 /// State in one SQLite file.
 ///
@@ -155,13 +155,12 @@ impl StateStore for SqliteStore {
         batch: Batch,
     ) -> Result<(), StoreError> {
         let (deployment, hold) = (deployment.clone(), hold.clone());
-        self.ask(|reply| Job::Append {
+        let append = Box::new(Append {
             deployment,
             hold,
             batch,
-            reply,
-        })
-        .await
+        });
+        self.ask(|reply| Job::Append { append, reply }).await
     }
 
     async fn release(&self, deployment: &DeploymentId, hold: &Hold) -> Result<(), StoreError> {

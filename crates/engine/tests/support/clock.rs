@@ -10,15 +10,20 @@ use notation_engine::Clock;
 
 /// Starts at an hour after 1970. Sleeping returns at once and moves the clock; whoever sleeps for
 /// as long as a renewal of the hold takes sleeps for ever, so that renewing does not spin.
-pub struct TestClock(AtomicU64);
+pub struct TestClock(AtomicU64, bool);
 
 impl Default for TestClock {
     fn default() -> Self {
-        TestClock(AtomicU64::new(3_600_000))
+        TestClock(AtomicU64::new(3_600_000), true)
     }
 }
 
 impl TestClock {
+    /// One that only jumps when told to.
+    pub fn standing() -> TestClock {
+        TestClock(AtomicU64::new(3_600_000), false)
+    }
+
     pub fn jump(&self, by_ms: u64) {
         self.0.fetch_add(by_ms, Ordering::Relaxed);
     }
@@ -34,7 +39,9 @@ impl Clock for TestClock {
         if duration >= Duration::from_millis(notation_state::RENEW_MS) {
             std::future::pending::<()>().await;
         }
-        self.jump(u64::try_from(duration.as_millis()).unwrap());
+        if self.1 {
+            self.jump(u64::try_from(duration.as_millis()).unwrap());
+        }
         tokio::task::yield_now().await;
     }
 }

@@ -1,5 +1,6 @@
 //! What the engine's tests share: a strict cloud in memory, programs in a few words, a clock that
 //! does not wait, and a power switch.
+#![allow(clippy::unwrap_used, reason = "it is test code outside test functions")]
 #![allow(dead_code, reason = "every test file uses another part")]
 
 pub mod clock;
@@ -15,8 +16,9 @@ use notation_provider::Registry;
 use notation_state::{Machine, MemoryStore, StateStore};
 
 pub use clock::TestClock;
+#[allow(unused_imports, reason = "every test file uses another part")]
 pub use cloud::{Cloud, Fault};
-pub use program::{Program, worker};
+pub use program::Program;
 
 /// `shop:dev:main`.
 pub fn shop() -> DeploymentId {

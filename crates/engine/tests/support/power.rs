@@ -12,9 +12,7 @@ use async_trait::async_trait;
 use notation_model::{
     DeploymentId, Owner, Params, ResourceType, SecretName, SecretValue, TypeName, Value,
 };
-use notation_provider::{
-    Found, LookFor, Object, OpContext, OpError, Progress, Provider, Update,
-};
+use notation_provider::{Found, LookFor, Object, OpContext, OpError, Progress, Provider, Update};
 use notation_state::{
     Acquired, Batch, Claim, DeploymentState, Hold, MemoryStore, StateStore, StoreError, Summary,
 };

@@ -9,7 +9,10 @@ use std::{
 use notation_model::{DeploymentId, Incarnation, SecretName, SecretValue, Value};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, params};
 
-use super::schema::{self, FORMAT, Kind, MIGRATIONS};
+use super::{
+    schema::{self, FORMAT, Kind, MIGRATIONS},
+    writer::Append,
+};
 use crate::{
     Acquired, Batch, Change, Claim, DeploymentState, Entry, Event, Fence, Hold, LEASE_MS, Sealer,
     StepStatus, StoreError, Summary,
@@ -59,7 +62,10 @@ impl File {
         }
     }
 
-    pub(super) fn load(&mut self, deployment: &DeploymentId) -> Result<DeploymentState, StoreError> {
+    pub(super) fn load(
+        &mut self,
+        deployment: &DeploymentId,
+    ) -> Result<DeploymentState, StoreError> {
         let bound_to = deployment.to_string();
         let Some((connection, format, path)) = self.reading(&bound_to)? else {
             return Ok(DeploymentState::default());
@@ -184,18 +190,16 @@ impl File {
             .execute("UPDATE deployment SET hold = NULL WHERE id = ?1", [row])
             .map_err(write)?;
         if let Some(held) = held.filter(|held| held.fence == hold.fence) {
-            let open_from = match held.steps.values().map(|(_, seq)| *seq).min() {
-                Some(oldest) => oldest,
-                None => transaction
-                    .query_row("SELECT coalesce(max(seq), 0) + 1 FROM journal", [], |row| {
-                        row.get(0)
-                    })
-                    .map_err(write)?,
-            };
+            let next: i64 = transaction
+                .query_row("SELECT coalesce(max(seq), 0) + 1 FROM journal", [], |row| {
+                    row.get(0)
+                })
+                .map_err(write)?;
+            carry_over(&transaction, &held).map_err(write)?;
             transaction
                 .execute(
                     "UPDATE deployment SET open_from = ?2 WHERE id = ?1",
-                    [row, open_from],
+                    [row, next],
                 )
                 .map_err(write)?;
         }
@@ -204,11 +208,7 @@ impl File {
 
     /// Appends batches in one commit. A batch that is refused (fenced, illegal, no key) does not
     /// keep the others from being written; a commit that fails fails them all.
-    pub(super) fn append(
-        &mut self,
-        group: &[(DeploymentId, Hold, Batch)],
-    ) -> Vec<Result<(), StoreError>> {
-        let deployments: Vec<&DeploymentId> = group.iter().map(|(id, _, _)| id).collect();
+    pub(super) fn append(&mut self, group: &[Box<Append>]) -> Vec<Result<(), StoreError>> {
         let mut held = std::mem::take(&mut self.held);
         match self.append_all(group, &mut held) {
             Ok(results) => {
@@ -216,13 +216,13 @@ impl File {
                 results
             }
             // What is known of the rows may be ahead of the file now: forget it.
-            Err(failure) => deployments.iter().map(|_| Err(failure.error())).collect(),
+            Err(failure) => group.iter().map(|_| Err(failure.error())).collect(),
         }
     }
 
     fn append_all(
         &mut self,
-        group: &[(DeploymentId, Hold, Batch)],
+        group: &[Box<Append>],
         held: &mut HashMap<DeploymentId, Held>,
     ) -> Result<Vec<Result<(), StoreError>>, Failure> {
         self.open_for_writing().map_err(Failure::Opening)?;
@@ -236,7 +236,12 @@ impl File {
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
             .map_err(|error| failed(&error))?;
         let mut results = Vec::new();
-        for (deployment, hold, batch) in group {
+        for append in group {
+            let Append {
+                deployment,
+                hold,
+                batch,
+            } = &**append;
             let bound_to = deployment.to_string();
             let format = Format {
                 sealer,
@@ -356,7 +361,8 @@ impl File {
         let Some((connection, format, path)) = self.reading(&bound_to)? else {
             return Ok(BTreeMap::new());
         };
-        let rows = secret_rows(connection, deployment).map_err(|error| cannot_read(path, &error))?;
+        let rows =
+            secret_rows(connection, deployment).map_err(|error| cannot_read(path, &error))?;
         let one = |(name, body): (String, String)| {
             let name: SecretName = name.parse()?;
             Ok((name, format.read_secret(&body)?))
@@ -373,9 +379,13 @@ impl File {
         let Some((connection, _, path)) = self.reading("")? else {
             return Ok(Vec::new());
         };
-        let rows = secret_rows(connection, deployment).map_err(|error| cannot_read(path, &error))?;
+        let rows =
+            secret_rows(connection, deployment).map_err(|error| cannot_read(path, &error))?;
         rows.into_iter()
-            .map(|(name, _)| name.parse().map_err(|error| damaged(path, ReadError::from(error))))
+            .map(|(name, _)| {
+                name.parse()
+                    .map_err(|error| damaged(path, ReadError::from(error)))
+            })
             .collect()
     }
 
@@ -710,7 +720,9 @@ fn secret_rows(
             "SELECT s.name, s.body FROM secret s JOIN deployment d ON d.id = s.deployment
              WHERE d.name = ?1 ORDER BY s.name",
         )?
-        .query_map([deployment.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map([deployment.to_string()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
         .collect()
 }
 
@@ -767,9 +779,11 @@ fn rows_of(
         records.insert(incarnation, id);
     }
     let open_from = transaction
-        .query_row("SELECT open_from FROM deployment WHERE id = ?1", [row], |row| {
-            row.get(0)
-        })
+        .query_row(
+            "SELECT open_from FROM deployment WHERE id = ?1",
+            [row],
+            |row| row.get(0),
+        )
         .map_err(read)?;
     let mut steps = HashMap::new();
     for (seq, body) in journal(transaction, row, open_from).map_err(read)? {
@@ -791,6 +805,28 @@ fn rows_of(
         records,
         steps,
     })
+}
+
+/// Writes the lines of open steps once more at the end, so that everything before can go.
+fn carry_over(transaction: &Transaction<'_>, held: &Held) -> rusqlite::Result<()> {
+    let Some(oldest) = held.steps.values().map(|(_, seq)| *seq).min() else {
+        return Ok(());
+    };
+    /// The one field that is looked at.
+    #[derive(serde::Deserialize)]
+    struct Line {
+        step: String,
+    }
+    for (seq, body) in journal(transaction, held.row, oldest)? {
+        let step = serde_json::from_str(&body).map(|line: Line| line.step);
+        let open = step.ok().and_then(|step| held.steps.get(&step));
+        if open.is_some_and(|(_, first)| seq >= *first) {
+            transaction
+                .prepare_cached("INSERT INTO journal (deployment, body) VALUES (?1, ?2)")?
+                .execute(params![held.row, body])?;
+        }
+    }
+    Ok(())
 }
 
 /// Keeps what is open, forgets what ended: `Done` and `Failed` allow what `Idle` allows.

@@ -19,11 +19,16 @@ pub(super) enum Job {
     Write(Box<dyn FnOnce(&mut File) + Send>),
     /// Appends; shares a commit with whatever else waits.
     Append {
-        deployment: DeploymentId,
-        hold: Hold,
-        batch: Batch,
+        append: Box<Append>,
         reply: oneshot::Sender<Result<(), StoreError>>,
     },
+}
+
+/// A batch, and under which hold it is written.
+pub(super) struct Append {
+    pub deployment: DeploymentId,
+    pub hold: Hold,
+    pub batch: Batch,
 }
 
 /// Runs jobs one after the other.
@@ -45,23 +50,13 @@ impl Writer {
             match job {
                 Job::Read(read) => read(&mut self.file),
                 Job::Write(write) => write(&mut self.file),
-                Job::Append {
-                    deployment,
-                    hold,
-                    batch,
-                    reply,
-                } => {
-                    let mut group = vec![(deployment, hold, batch)];
+                Job::Append { append, reply } => {
+                    let mut group = vec![append];
                     let mut replies = vec![reply];
                     while group.len() < GROUP {
                         match inbox.try_recv() {
-                            Ok(Job::Append {
-                                deployment,
-                                hold,
-                                batch,
-                                reply,
-                            }) => {
-                                group.push((deployment, hold, batch));
+                            Ok(Job::Append { append, reply }) => {
+                                group.push(append);
                                 replies.push(reply);
                             }
                             Ok(other) => {

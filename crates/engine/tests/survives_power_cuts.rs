@@ -1,0 +1,241 @@
+//! The power goes before and after every call and every journal append; the next run, whatever
+//! it is, ends in the world that was asked for.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
+
+mod support;
+
+use std::sync::Arc;
+
+use notation_engine::{RunOptions, Session, deploy};
+use notation_model::DesiredGraph;
+use notation_provider::Registry;
+use notation_state::{MemoryStore, StateStore as _};
+use support::{
+    Bench, Fault, Program,
+    cloud::What,
+    power::{Power, PoweredCloud, PoweredStore},
+    program::worker,
+};
+
+/// From one program to the next; the faults come with the second.
+struct Story {
+    first: Program,
+    second: Program,
+    /// A smaller program that someone may go on with instead.
+    smaller: Program,
+    faults: Vec<Fault>,
+}
+
+impl Story {
+    fn new(first: Program, second: Program, smaller: Program) -> Story {
+        Story {
+            first,
+            second,
+            smaller,
+            faults: Vec::new(),
+        }
+    }
+}
+
+fn pair_in(region: &str) -> Program {
+    Program::new([
+        worker("a").set("region", region).binds("b"),
+        worker("b").binds("a"),
+    ])
+}
+
+fn named_pair_in(region: &str) -> Program {
+    Program::new([
+        worker("a").named("a").set("region", region).binds("b"),
+        worker("b").named("b").binds("a"),
+    ])
+}
+
+fn ring_in(region: &str) -> Program {
+    Program::new([
+        worker("a").binds("b"),
+        worker("b").set("region", region).binds("c"),
+        worker("c").binds("a"),
+    ])
+}
+
+fn alone(id: &str) -> Program {
+    Program::new([worker(id)])
+}
+
+/// Runs the second program and cuts the power at a seam. Returns how many seams there were if it
+/// was not reached.
+async fn cut(story: &Story, at: u32) -> (Bench, Option<u32>) {
+    let bench = Bench::new();
+    bench.done(&story.first).await;
+    for fault in &story.faults {
+        bench.cloud.fault(fault.clone());
+    }
+    bench.cloud.forget_calls();
+    let power = Power::cut_at(at);
+    let session = powered(&bench, &power);
+    let graph = Arc::new(story.second.graph());
+    let options = RunOptions::default();
+    let finished = tokio::select! {
+        report = deploy(&session, graph, &options) => {
+            let report = report.unwrap();
+            assert!(report.failed.is_empty(), "{:?}", report.failed);
+            Some(power.seams())
+        }
+        () = power.went() => None,
+    };
+    (bench, finished)
+}
+
+fn powered(bench: &Bench, power: &Power) -> Session {
+    let cloud = PoweredCloud(bench.cloud.clone(), power.clone());
+    Session {
+        store: Arc::new(PoweredStore(bench.store.clone(), power.clone())),
+        registry: Registry::new(vec![Arc::new(cloud)]).unwrap(),
+        ..bench.session.clone()
+    }
+}
+
+/// The world that a program asks for, whatever was before.
+async fn ends_in(bench: &Bench, graph: &DesiredGraph, at: u32, then: &str) {
+    let what = format!("cut at seam {at}, then {then}");
+    let report = deploy(&bench.session, Arc::new(graph.clone()), &bench.options)
+        .await
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert!(report.failed.is_empty(), "{what}: {:?}", report.failed);
+    assert_eq!(bench.cloud.refusals(), Vec::<String>::new(), "{what}");
+    let wanted: Vec<&str> = graph.resources.keys().map(|id| id.as_str()).collect();
+    let shape = bench.cloud.shape();
+    assert_eq!(shape.len(), wanted.len(), "{what}: {shape:?}");
+    for (name, bound) in &shape {
+        for target in bound {
+            assert!(shape.contains_key(target), "{what}: {name} names {target}");
+        }
+    }
+    let state = bench.store.load(&bench.session.deployment).await.unwrap();
+    for (incarnation, record) in &state.records {
+        let object = bench
+            .cloud
+            .object(&record.key)
+            .expect("a record's object lives");
+        let bindings = object.params.get("bindings").map(|_| ());
+        let asked = graph.resources[&incarnation.resource].contributions.len();
+        assert_eq!(bindings.is_some(), asked > 0, "{what}: {incarnation}");
+    }
+    bench.consistent().await;
+    bench.cloud.forget_calls();
+    let report = deploy(&bench.session, Arc::new(graph.clone()), &bench.options)
+        .await
+        .unwrap();
+    assert!(report.failed.is_empty());
+    assert_eq!(bench.cloud.writes(), Vec::<String>::new(), "{what}");
+}
+
+async fn at_every_seam(story: Story) {
+    let mut at = 1;
+    loop {
+        let (bench, finished) = cut(&story, at).await;
+        if finished.is_some() {
+            break;
+        }
+        ends_in(&bench, &story.second.graph(), at, "deployed again").await;
+        let (bench, _) = cut(&story, at).await;
+        ends_in(&bench, &DesiredGraph::default(), at, "destroyed").await;
+        let (bench, _) = cut(&story, at).await;
+        ends_in(&bench, &story.smaller.graph(), at, "made smaller").await;
+        let (bench, _) = cut(&story, at).await;
+        ends_in(&bench, &story.first.graph(), at, "taken back").await;
+        at += 1;
+    }
+    assert!(at > 4, "there were seams");
+}
+
+#[tokio::test]
+async fn while_a_pair_is_set_up() {
+    at_every_seam(Story::new(Program::default(), Program::pair(), alone("a"))).await;
+}
+
+#[tokio::test]
+async fn while_a_pair_is_destroyed() {
+    at_every_seam(Story::new(Program::pair(), Program::default(), alone("b"))).await;
+}
+
+#[tokio::test]
+async fn while_a_member_is_replaced_side_by_side() {
+    at_every_seam(Story::new(pair_in("us"), pair_in("eu"), alone("b"))).await;
+}
+
+#[tokio::test]
+async fn while_a_member_with_a_written_name_is_replaced() {
+    at_every_seam(Story::new(
+        named_pair_in("us"),
+        named_pair_in("eu"),
+        Program::new([worker("b").named("b")]),
+    ))
+    .await;
+}
+
+#[tokio::test]
+async fn while_a_ring_of_three_has_one_replaced() {
+    at_every_seam(Story::new(ring_in("us"), ring_in("eu"), Program::pair())).await;
+}
+
+#[tokio::test]
+async fn while_a_ring_is_set_up() {
+    at_every_seam(Story::new(Program::default(), ring_in("us"), alone("c"))).await;
+}
+
+/// A fault on the calls of one member, at every call, with and without a cut.
+async fn with_fault(what: What, times: u32) {
+    for op in ["create", "update", "delete", "any"] {
+        for name in ["a", "b", ""] {
+            let faults = vec![Fault::new(op, name, what.clone(), times)];
+            for (first, second) in [
+                (Program::default(), Program::pair()),
+                (Program::pair(), Program::default()),
+                (named_pair_in("us"), named_pair_in("eu")),
+            ] {
+                let mut story = Story::new(first, second, Program::default());
+                story.faults = faults.clone();
+                let mut at = 1;
+                loop {
+                    let (bench, finished) = cut(&story, at).await;
+                    ends_in(&bench, &story.second.graph(), at, "deployed again").await;
+                    if finished.is_some() {
+                        break;
+                    }
+                    at += 1;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn with_lost_replies() {
+    with_fault(What::LoseReply, 1).await;
+}
+
+#[tokio::test]
+async fn with_transient_failures() {
+    with_fault(What::Transient, 2).await;
+}
+
+#[tokio::test]
+async fn with_calls_that_take_their_time() {
+    with_fault(What::Wait, 2).await;
+}
+
+#[tokio::test]
+async fn a_store_that_loses_nothing_is_needed_for_all_of_this() {
+    // The power switch itself: a cut run leaves its hold, and its intent stays open.
+    let (bench, _) = cut(
+        &Story::new(Program::default(), Program::pair(), Program::default()),
+        3,
+    )
+    .await;
+    let store: &Arc<MemoryStore> = &bench.store;
+    let deployment = &bench.session.deployment;
+    assert!(store.hold(deployment).await.unwrap().is_some());
+    assert_eq!(store.load(deployment).await.unwrap().open.len(), 1);
+}

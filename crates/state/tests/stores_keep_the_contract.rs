@@ -1,0 +1,173 @@
+//! Every store keeps the contract; the SQLite file keeps it across processes and says what is
+//! wrong with it.
+
+use std::{path::Path, sync::Arc};
+
+use notation_model::{DeploymentId, SecretValue, Value};
+use notation_state::{
+    Acquired, Batch, Change, Claim, Hold, KeySource, Machine, MemoryStore, RunId, SqliteStore,
+    StateStore, StoreError, contract,
+};
+
+fn store(dir: &Path) -> SqliteStore {
+    SqliteStore::open(
+        dir.join("sub/state.db"),
+        KeySource::File(dir.join("config/key")),
+    )
+}
+
+fn shop() -> DeploymentId {
+    "shop:dev:main".parse().unwrap()
+}
+
+async fn hold(store: &dyn StateStore) -> Hold {
+    let claim = Claim {
+        run: RunId::random(),
+        machine: Machine::here("m"),
+        now_ms: 1,
+        over: None,
+    };
+    match store.acquire(&shop(), &claim).await.unwrap() {
+        Acquired::Free(hold) | Acquired::TakenOver { hold, .. } => hold,
+        Acquired::Taken(hold) => panic!("held: {hold:?}"),
+    }
+}
+
+fn puts(id: &str) -> Batch {
+    Batch {
+        entries: Vec::new(),
+        changes: vec![Change::put(contract::sample(id, 0))],
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_keeps_the_contract() {
+    contract::run(Arc::new(MemoryStore::new())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_keeps_the_contract() {
+    let dir = tempfile::tempdir().unwrap();
+    contract::run(Arc::new(store(dir.path()))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_keeps_the_contract_under_a_passphrase() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("state.db");
+    let store = SqliteStore::open(&path, KeySource::passphrase("correct horse"));
+    contract::run(Arc::new(store)).await;
+}
+
+#[tokio::test]
+async fn reading_makes_no_file_and_writing_makes_what_it_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    store.load(&shop()).await.unwrap();
+    store.deployments().await.unwrap();
+    store.secret_names(&shop()).await.unwrap();
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    hold(&store).await;
+    assert!(dir.path().join("sub/state.db").exists());
+    // Nothing was sealed yet: no key.
+    assert!(!dir.path().join("config/key").exists());
+}
+
+#[tokio::test]
+async fn another_process_reads_what_was_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = store(dir.path());
+    let other = store(dir.path());
+    let held = hold(&one).await;
+    one.append(&shop(), &held, puts("a")).await.unwrap();
+    let state = other.load(&shop()).await.unwrap();
+    assert_eq!(state.records.len(), 1);
+    // And takes over: the first is fenced out, whatever it knows of the rows.
+    other.clear_hold(&shop()).await.unwrap();
+    let new = hold(&other).await;
+    other.append(&shop(), &new, puts("b")).await.unwrap();
+    let refused = one.append(&shop(), &held, puts("c")).await;
+    assert!(matches!(refused, Err(StoreError::Fenced { .. })));
+    other.release(&shop(), &new).await.unwrap();
+    let again = hold(&one).await;
+    one.append(&shop(), &again, puts("b")).await.unwrap();
+    let state = one.load(&shop()).await.unwrap();
+    assert_eq!(state.records.len(), 2);
+}
+
+#[tokio::test]
+async fn nothing_secret_is_in_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    let held = hold(&store).await;
+    store.append(&shop(), &held, puts("a")).await.unwrap();
+    let secret = SecretValue::new(Value::text("hunter2"));
+    let name = "KEY".parse().unwrap();
+    store.set_secret(&shop(), &name, &secret).await.unwrap();
+    for file in ["state.db", "state.db-wal"] {
+        let bytes = std::fs::read(dir.path().join("sub").join(file)).unwrap();
+        let found = bytes.windows(7).any(|window| window == b"hunter2");
+        assert!(!found, "{file}");
+    }
+}
+
+#[tokio::test]
+async fn another_key_is_told_from_a_damaged_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let held_store = store(dir.path());
+    let held = hold(&held_store).await;
+    held_store.append(&shop(), &held, puts("a")).await.unwrap();
+    drop(held_store);
+    std::fs::write(dir.path().join("config/key"), [9; 32]).unwrap();
+    let error = store(dir.path()).load(&shop()).await.unwrap_err();
+    assert!(matches!(error, StoreError::WrongKey { .. }), "{error}");
+    std::fs::remove_file(dir.path().join("config/key")).unwrap();
+    let error = store(dir.path()).load(&shop()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Key { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_damaged_a_foreign_and_an_impossible_file_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("sub")).unwrap();
+    let path = dir.path().join("sub/state.db");
+    std::fs::write(
+        &path,
+        "this is not a database, and long enough to tell".repeat(50),
+    )
+    .unwrap();
+    let error = store(dir.path()).load(&shop()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    assert!(error.to_string().contains("state.db"), "{error}");
+
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("sub"), "a file where a folder should be").unwrap();
+    let one = store(dir.path());
+    let claim = Claim {
+        run: RunId::random(),
+        machine: Machine::here("m"),
+        now_ms: 1,
+        over: None,
+    };
+    let error = one.acquire(&shop(), &claim).await.unwrap_err();
+    assert!(matches!(error, StoreError::CannotWrite { .. }), "{error}");
+    assert!(error.to_string().contains("sub"), "{error}");
+}
+
+#[tokio::test]
+async fn the_journal_of_a_run_that_ended_goes_with_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    for _ in 0..3 {
+        let held = hold(&store).await;
+        for number in 0..100 {
+            store
+                .append(&shop(), &held, puts(&format!("r{number}")))
+                .await
+                .unwrap();
+        }
+        store.release(&shop(), &held).await.unwrap();
+    }
+    let state = store.load(&shop()).await.unwrap();
+    assert_eq!((state.records.len(), state.open.len()), (100, 0));
+}
