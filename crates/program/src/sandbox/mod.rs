@@ -79,6 +79,8 @@ pub(crate) fn run(bundle: &Bundle, limits: &Limits, stop: Stop) -> Result<Ran, B
     let runtime = Runtime::new().map_err(broken)?;
     runtime.set_memory_limit(limits.memory_bytes);
     runtime.set_max_stack_size(limits.stack_bytes);
+    // A program lives for milliseconds: looking for garbage early is most of its time.
+    runtime.set_gc_threshold(limits.memory_bytes / 4);
     let out_of_time = Arc::clone(&stop);
     runtime.set_interrupt_handler(Some(Box::new(move || stop.load(Ordering::Relaxed))));
     runtime.set_host_promise_rejection_tracker(Some(Box::new(
