@@ -136,7 +136,7 @@ pub(crate) struct Served {
 
 impl Served {
     /// `connection` is none when it must not carry another request.
-    pub(crate) fn new(
+    pub(crate) fn body(
         inner: Incoming,
         connection: Option<Connection>,
         upstream: Upstream,

@@ -9,6 +9,7 @@ mod cursor;
 mod file;
 mod kv;
 mod migration;
+mod objects;
 mod operation;
 mod policy;
 pub(crate) mod queue;
@@ -33,6 +34,7 @@ use operation::{Call, Refusal};
 pub(crate) struct Data {
     files: Arc<Files>,
     cursors: cursor::Cursors,
+    buckets: objects::Buckets,
     plan: Mutex<Arc<WorkerPlan>>,
     /// Messages were stored.
     pub(crate) arrived: Notify,
@@ -46,6 +48,7 @@ impl Data {
         Ok(Data {
             files: Arc::new(Files::open(directory)?),
             cursors: cursor::Cursors::open(directory)?,
+            buckets: objects::Buckets::default(),
             plan: Mutex::default(),
             arrived: Notify::new(),
         })
@@ -103,7 +106,7 @@ impl Data {
             Capability::Kv { namespace } => kv::operate(self, namespace, call).await,
             Capability::Sql { database } => sql::operate(self, database, call).await,
             Capability::QueueProducer { queue } => queue::operate(self, queue, call).await,
-            Capability::Objects { .. } => Err(Refusal::unavailable("not served")),
+            Capability::Objects { bucket } => objects::operate(self, bucket, call).await,
             Capability::Var(_) | Capability::Secret(_) | Capability::Service { .. } => {
                 Err(Refusal::unavailable("this binding has no operations"))
             }

@@ -75,7 +75,7 @@ pub(crate) async fn forward(
             head.version = HttpVersion::HTTP_11;
             head.extensions.clear();
             let connection = reusable.then_some(connection);
-            let body = Served::new(incoming, connection, version.http.clone(), in_flight);
+            let body = Served::body(incoming, connection, version.http.clone(), in_flight);
             Ok(Response::from_parts(head, body))
         }
         Err(UpstreamError::Connect(_)) => Err(Unserved::Unavailable),

@@ -86,7 +86,7 @@ impl Router {
 /// A random number below 10 000.
 fn point() -> u16 {
     let random = getrandom::u32().expect("the system has random numbers");
-    (u64::from(random) * 10_000 >> 32) as u16
+    ((u64::from(random) * 10_000) >> 32) as u16
 }
 
 /// Host name as it is compared: no port, no trailing dot, lower case.

@@ -1,5 +1,7 @@
 //! Requests, environments, service calls and weights, with the real runtime.
 
+#![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
+
 mod support;
 
 use http_body_util::Full;

@@ -1,5 +1,7 @@
 //! Queues and cron through real workers.
 
+#![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
+
 mod support;
 
 use std::time::Duration;

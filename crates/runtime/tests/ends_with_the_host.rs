@@ -2,6 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
+#![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
+
 mod support;
 
 use std::io::{BufRead, BufReader};

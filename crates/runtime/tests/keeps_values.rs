@@ -1,5 +1,7 @@
 //! `edge.kv` through a worker's binding.
 
+#![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
+
 mod support;
 
 use notation_runtime::Capability;

@@ -1,5 +1,7 @@
 //! The load check: one row per way a bundle can be wrong.
 
+#![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
+
 mod support;
 
 use notation_runtime::{Handler, InspectError, LoadError};

@@ -1,5 +1,7 @@
 //! `edge.sql` through a worker's binding, and migrations.
 
+#![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
+
 mod support;
 
 use notation_runtime::{Capability, MigrationError, MigrationFile};

@@ -1,5 +1,7 @@
 //! Static assets before and after the worker.
 
+#![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
+
 mod support;
 
 use http_body_util::{BodyExt, Full};

@@ -1,6 +1,8 @@
 //! Bodies flow while both sides are still at work, through the ingress and through a
 //! service binding.
 
+#![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
+
 mod support;
 
 use std::time::Duration;

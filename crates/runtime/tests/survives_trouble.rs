@@ -1,5 +1,7 @@
 //! Promotion, draining, crashes and restarts, with real processes really killed.
 
+#![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
+
 mod support;
 
 use std::sync::Arc;

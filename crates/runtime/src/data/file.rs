@@ -23,6 +23,8 @@ pub(crate) enum Family {
     Sql,
     /// Messages of all queues.
     Queue,
+    /// Indexes of `edge.objects` buckets.
+    Objects,
 }
 
 impl Family {
@@ -31,6 +33,7 @@ impl Family {
             Family::Kv => "kv",
             Family::Sql => "sql",
             Family::Queue => "queue",
+            Family::Objects => "objects",
         }
     }
 
@@ -39,6 +42,7 @@ impl Family {
             Family::Kv => super::kv::SCHEMA,
             Family::Sql => super::sql::SCHEMA,
             Family::Queue => super::queue::SCHEMA,
+            Family::Objects => super::objects::SCHEMA,
         }
     }
 }
@@ -56,6 +60,13 @@ impl Files {
             directory: directory.to_owned(),
             open: Mutex::default(),
         })
+    }
+
+    /// Directory of a resource's bytes that are too large for its file.
+    pub(crate) fn bytes_of(&self, family: Family, uid: &Uid) -> PathBuf {
+        self.directory
+            .join(family.directory())
+            .join(format!("{}.bytes", file_name(uid)))
     }
 
     /// The file of one resource, made when it is not there yet.

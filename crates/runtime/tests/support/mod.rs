@@ -1,5 +1,6 @@
 //! A runtime with the real `workerd`, a plan made of scripts, and an HTTP client.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
