@@ -1,0 +1,331 @@
+//! A real host on a free port whose answers can be lost, and short words for calls.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "words for tests; every test binary uses some of them"
+)]
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use notation_host::{Grant, Host, HostConfig, NoDataPlane, Scope};
+use notation_model::{Asset, Owner, Params, SecretValue, TypeName, Value};
+use notation_provider::{
+    Found, LookFor, MemoryAssets, NoAssets, Object, OpContext, OpError, Progress, Provider as _,
+    Token, Update,
+};
+use notation_provider_edge::{EdgeConfig, EdgeProvider};
+
+pub const TOKEN: &str = "a-token-for-tests";
+pub const SPACE: &str = "default";
+
+/// What happens to one request, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It never arrives.
+    Before(usize),
+    /// It is carried out, and the answer is lost.
+    After(usize),
+}
+
+#[derive(Default)]
+struct Faults {
+    seen: AtomicUsize,
+    before: AtomicUsize,
+    after: AtomicUsize,
+}
+
+pub struct Lab {
+    _dir: tempfile::TempDir,
+    pub host: Host,
+    pub edge: EdgeProvider,
+    pub config: EdgeConfig,
+    faults: Arc<Faults>,
+}
+
+pub type Answer = Result<Progress<Object>, OpError>;
+
+impl Lab {
+    pub async fn new() -> Lab {
+        let dir = tempfile::tempdir().unwrap();
+        let config = HostConfig::new(dir.path().join("host"));
+        let host = Host::open(config, Arc::new(NoDataPlane)).await.unwrap();
+        let grant = Grant {
+            tenant: "t1".into(),
+            principal: "p1".into(),
+            scopes: [Scope::Api, Scope::Sealed].into(),
+            label: "tests".into(),
+        };
+        host.install_token(TOKEN, grant).await.unwrap();
+        let faults = Arc::new(Faults::default());
+        let layer = axum::middleware::from_fn_with_state(Arc::clone(&faults), lossy);
+        let router = host.router().layer(layer);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let config = EdgeConfig {
+            endpoint: format!("http://{address}").parse().unwrap(),
+            space: SPACE.into(),
+            token: TOKEN.into(),
+            addresses: None,
+        };
+        Lab {
+            _dir: dir,
+            host,
+            edge: EdgeProvider::new(config.clone()),
+            config,
+            faults,
+        }
+    }
+
+    /// The next request that meets the fault is lost; counting starts now.
+    pub fn lose(&self, fault: Fault) {
+        self.faults.seen.store(0, Ordering::SeqCst);
+        let (before, after) = match fault {
+            Fault::Before(at) => (at, 0),
+            Fault::After(at) => (0, at),
+        };
+        self.faults.before.store(before, Ordering::SeqCst);
+        self.faults.after.store(after, Ordering::SeqCst);
+    }
+
+    /// Whether the fault was met; it is taken away.
+    pub fn lost(&self) -> bool {
+        let at = self.faults.before.swap(0, Ordering::SeqCst)
+            + self.faults.after.swap(0, Ordering::SeqCst);
+        self.faults.seen.load(Ordering::SeqCst) >= at
+    }
+
+    /// `Kind name` of everything the host has.
+    pub fn everything(&self) -> Vec<String> {
+        let worlds = self.host.worlds();
+        let snapshot = worlds.borrow();
+        let tenants = snapshot.tenants.values();
+        let mut names: Vec<String> = tenants
+            .flat_map(|tenant| {
+                tenant
+                    .world
+                    .resources()
+                    .map(|resource| resource.key.to_string())
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub async fn create(&self, worker: &Worker) -> Answer {
+        self.create_with(worker, &fresh()).await
+    }
+
+    pub async fn create_with(&self, worker: &Worker, token: &str) -> Answer {
+        self.edge
+            .create(&ctx(worker, token), &ty(), &worker.params())
+            .await
+    }
+
+    pub async fn update(&self, worker: &Worker) -> Answer {
+        self.update_with(worker, &fresh()).await
+    }
+
+    pub async fn update_with(&self, worker: &Worker, token: &str) -> Answer {
+        let (params, none) = (worker.params(), Params::new());
+        let update = Update {
+            params: &params,
+            prior: &none,
+            outputs: &none,
+        };
+        self.edge
+            .update(&ctx(worker, token), &ty(), &worker.script, update)
+            .await
+    }
+
+    pub async fn delete(&self, worker: &Worker) -> Result<Progress<()>, OpError> {
+        self.delete_with(worker, &fresh()).await
+    }
+
+    pub async fn delete_with(&self, worker: &Worker, token: &str) -> Result<Progress<()>, OpError> {
+        self.edge
+            .delete(&ctx(worker, token), &ty(), &worker.script, &Params::new())
+            .await
+    }
+
+    pub async fn read(&self, worker: &Worker) -> Option<Found> {
+        let look = LookFor::Key(&worker.script);
+        self.edge.read(&worker.owner, &ty(), look).await.unwrap()
+    }
+}
+
+async fn lossy(State(faults): State<Arc<Faults>>, request: Request, next: Next) -> Response {
+    let at = faults.seen.fetch_add(1, Ordering::SeqCst) + 1;
+    let gone = || {
+        Response::builder()
+            .status(502)
+            .body(Body::from("lost"))
+            .unwrap()
+    };
+    if at == faults.before.load(Ordering::SeqCst) {
+        return gone();
+    }
+    let response = next.run(request).await;
+    if at == faults.after.load(Ordering::SeqCst) {
+        return gone();
+    }
+    response
+}
+
+/// A worker as a program has it.
+#[derive(Clone)]
+pub struct Worker {
+    pub script: String,
+    pub owner: Owner,
+    pub code: String,
+    pub peers: Vec<String>,
+    pub vars: BTreeMap<String, Value>,
+    pub secrets: BTreeMap<String, String>,
+    pub endpoint: bool,
+    pub has_bytes: bool,
+}
+
+/// A worker `shop-dev-<id>` that answers, without anything else.
+pub fn worker(id: &str) -> Worker {
+    Worker {
+        script: format!("shop-dev-{id}"),
+        owner: owner("shop:dev:main", id, 0),
+        code: code(id),
+        peers: Vec::new(),
+        vars: BTreeMap::new(),
+        secrets: BTreeMap::new(),
+        endpoint: true,
+        has_bytes: true,
+    }
+}
+
+pub fn code(text: &str) -> String {
+    format!("export default {{ async fetch() {{ return new Response(\"{text}\"); }} }};\n")
+}
+
+pub fn owner(deployment: &str, resource: &str, generation: u32) -> Owner {
+    Owner {
+        deployment: deployment.parse().unwrap(),
+        resource: resource.parse().unwrap(),
+        generation,
+    }
+}
+
+impl Worker {
+    pub fn binding(mut self, peers: &[&Worker]) -> Worker {
+        self.peers = peers.iter().map(|peer| peer.script.clone()).collect();
+        self
+    }
+
+    pub fn saying(mut self, text: &str) -> Worker {
+        self.code = code(text);
+        self
+    }
+
+    pub fn with_secret(mut self, name: &str, value: &str) -> Worker {
+        self.secrets.insert(name.into(), value.into());
+        self
+    }
+
+    pub fn without_endpoint(mut self) -> Worker {
+        self.endpoint = false;
+        self
+    }
+
+    pub fn params(&self) -> Params {
+        let text = |text: &str| Value::text(text);
+        let main = Value::Map(BTreeMap::from([
+            (
+                "module".into(),
+                Value::Asset(Asset::of(self.code.as_bytes())),
+            ),
+            ("sourceMap".into(), Value::Asset(Asset::of(MAP.as_bytes()))),
+            ("handlers".into(), Value::List(vec![text("fetch")])),
+        ]));
+        let binding = |peer: &String| {
+            let name = peer.trim_start_matches("shop-dev-").to_uppercase();
+            Value::Map(BTreeMap::from([
+                ("name".into(), Value::Text(name)),
+                ("service".into(), text(peer)),
+            ]))
+        };
+        let mut params = Params::from([
+            ("ScriptName".into(), text(&self.script)),
+            ("main".into(), main),
+            ("endpoint".into(), Value::Bool(self.endpoint)),
+            (
+                "bindings".into(),
+                Value::List(self.peers.iter().map(binding).collect()),
+            ),
+            ("vars".into(), Value::Map(self.vars.clone())),
+        ]);
+        if !self.secrets.is_empty() {
+            let secrets = self
+                .secrets
+                .iter()
+                .map(|(name, value)| (name.clone(), text(value)));
+            let secrets = SecretValue::new(Value::Map(secrets.collect()));
+            params.insert("secrets".into(), Value::Secret(secrets));
+        }
+        params
+    }
+}
+
+const MAP: &str =
+    "{\"version\":3,\"file\":\"index.js\",\"sources\":[],\"names\":[],\"mappings\":\"\"}";
+
+fn ctx(worker: &Worker, token: &str) -> OpContext<'static> {
+    OpContext {
+        token: Token(token.into()),
+        attempt: 1,
+        resume: None,
+        owner: worker.owner.clone(),
+        assets: if worker.has_bytes {
+            assets(worker)
+        } else {
+            &NoAssets
+        },
+    }
+}
+
+/// Kept for the life of the process; a test has few.
+fn assets(worker: &Worker) -> &'static MemoryAssets {
+    let mut assets = MemoryAssets::default();
+    assets.insert(worker.code.as_bytes());
+    assets.insert(MAP.as_bytes());
+    Box::leak(Box::new(assets))
+}
+
+pub fn ty() -> TypeName {
+    "edge/Worker".parse().unwrap()
+}
+
+/// A token nobody used before.
+pub fn fresh() -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    format!("{:032x}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[track_caller]
+pub fn done<T: std::fmt::Debug>(answer: Result<Progress<T>, OpError>) -> T {
+    match answer {
+        Ok(Progress::Done(object)) => object,
+        other => panic!("not done: {other:?}"),
+    }
+}
+
+pub fn text<'a>(object: &'a Object, name: &str) -> &'a str {
+    object.outputs[name].as_text().unwrap_or("nothing")
+}

@@ -1,0 +1,140 @@
+//! A request lost at every seam, before or after it is carried out; then the same call again.
+#![allow(clippy::unwrap_used, reason = "words for tests")]
+
+mod common;
+
+use common::*;
+use notation_provider::OpError;
+
+/// More requests than any call makes.
+const MOST: usize = 60;
+
+/// Both faults at one seam.
+fn at(seam: usize) -> [Fault; 2] {
+    [Fault::Before(seam), Fault::After(seam)]
+}
+
+#[track_caller]
+fn transient<T: std::fmt::Debug>(answer: &Result<T, OpError>) {
+    assert!(
+        matches!(answer, Err(OpError::Transient { .. })),
+        "{answer:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_create_is_finished_by_calling_again() {
+    let mut seams = 0;
+    for seam in 1..MOST {
+        for fault in at(seam) {
+            let lab = Lab::new().await;
+            let api = worker("api").with_secret("KEY", "one");
+            let token = fresh();
+            lab.lose(fault);
+            let first = lab.create_with(&api, &token).await;
+            if !lab.lost() {
+                continue;
+            }
+            seams += 1;
+            transient(&first);
+            let made = done(lab.create_with(&api, &token).await);
+            assert_eq!(
+                lab.everything().len(),
+                6,
+                "{fault:?}: {:?}",
+                lab.everything()
+            );
+            assert_eq!(lab.read(&api).await.unwrap().object, made);
+            done(lab.delete(&api).await);
+            assert!(lab.everything().is_empty());
+        }
+    }
+    assert!(seams > 40, "{seams}");
+}
+
+#[tokio::test]
+async fn a_create_that_is_given_up_can_be_removed_or_made_differently() {
+    for seam in 1..MOST {
+        let lab = Lab::new().await;
+        let api = worker("api");
+        lab.lose(Fault::After(seam));
+        let _ = lab.create(&api).await;
+        if !lab.lost() {
+            break;
+        }
+        if seam % 2 == 0 {
+            let gone = lab.delete(&api).await;
+            assert!(matches!(gone, Ok(_) | Err(OpError::NotFound)), "{gone:?}");
+            assert!(lab.everything().is_empty(), "{:?}", lab.everything());
+        } else if let Err(error) = lab.create(&api.clone().saying("other")).await {
+            // Whole already: ours, and to be recorded.
+            assert!(
+                matches!(&error, OpError::Exists { tags, .. } if tags["notation:resource"] == "api"),
+                "{error:?}"
+            );
+            done(lab.update(&api.clone().saying("other")).await);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_update_is_finished_by_calling_again_or_by_another_one() {
+    let lab = Lab::new().await;
+    let auth = worker("auth");
+    done(lab.create(&auth).await);
+    let api = worker("api");
+    done(lab.create(&api).await);
+    let whole = lab.everything().len();
+    let mut seams = 0;
+    for seam in 1..MOST {
+        for fault in at(seam) {
+            let text = format!("{fault:?}").replace(['(', ')'], "-");
+            let bound = api
+                .clone()
+                .saying(&text)
+                .binding(&[&auth])
+                .with_secret("KEY", &text);
+            let token = fresh();
+            lab.lose(fault);
+            let first = lab.update_with(&bound, &token).await;
+            if lab.lost() {
+                seams += 1;
+                transient(&first);
+                done(lab.update_with(&bound, &token).await);
+                assert_eq!(lab.everything().len(), whole, "{fault:?}");
+            }
+            // Another write after a lost one must still let go of auth.
+            lab.lose(fault);
+            let _ = lab.update(&bound.clone().saying("lost")).await;
+            let _ = lab.lost();
+            done(lab.update(&api).await);
+            assert_eq!(lab.everything().len(), whole, "{fault:?}");
+        }
+    }
+    assert!(seams > 40, "{seams}");
+    done(lab.delete(&auth).await);
+}
+
+#[tokio::test]
+async fn a_delete_is_finished_by_calling_again() {
+    for seam in 1..MOST {
+        for fault in at(seam) {
+            let lab = Lab::new().await;
+            let api = worker("api").with_secret("KEY", "one");
+            done(lab.create(&api).await);
+            let token = fresh();
+            lab.lose(fault);
+            let first = lab.delete_with(&api, &token).await;
+            if lab.lost() {
+                transient(&first);
+                let again = lab.delete_with(&api, &token).await;
+                assert!(matches!(again, Ok(_) | Err(OpError::NotFound)), "{again:?}");
+            }
+            assert!(
+                lab.everything().is_empty(),
+                "{fault:?}: {:?}",
+                lab.everything()
+            );
+        }
+    }
+}
