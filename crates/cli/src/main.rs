@@ -1,1 +1,94 @@
-fn main() {}
+//! `notation`: deploys apps whose parts depend on each other, and runs the host they live on.
+
+mod args;
+mod command;
+mod edge_host;
+mod exit;
+mod failure;
+mod interrupt;
+mod localhost;
+mod pages;
+mod printer;
+mod progress;
+mod project;
+mod render;
+mod saved_plan;
+mod session;
+
+use std::{
+    panic::{self, AssertUnwindSafe},
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use clap::{CommandFactory as _, Parser as _, error::ErrorKind};
+use serde_json::json;
+
+use crate::{args::Cli, exit::Exit, printer::Printer};
+
+/// Size limit of files (`ulimit -f`); its number is the same on every system we build for.
+const SIGXFSZ: i32 = 25;
+
+fn main() -> ExitCode {
+    // A write beyond the limit must fail like a write to a full disk, not end the process.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error).into(),
+    };
+    let printer = Printer::new(&cli.global);
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| command::run(cli, &printer)));
+    match ended {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(failure)) => {
+            failure.tell(&printer);
+            failure.exit.into()
+        }
+        // The panic itself was printed by the standard hook.
+        Err(_) => {
+            printer.warn("this is a bug of notation; please report it with the lines above");
+            printer.event(
+                "error",
+                json!({ "code": "notation::bug", "message": "a bug of notation", "help": null, "place": null, "related": [] }),
+            );
+            Exit::Bug.into()
+        }
+    }
+}
+
+/// Help that was asked for is an answer; anything else is wrong usage.
+fn usage(error: &clap::Error) -> Exit {
+    // Nobody to tell when the stream is closed.
+    let wants_json = std::env::args_os().any(|argument| argument == "--json");
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            Exit::Done
+        }
+        _ if wants_json => {
+            let text = error.render().to_string();
+            let text = text.trim().trim_start_matches("error: ");
+            let (message, help) = text.split_once("\n\n").unwrap_or((text, ""));
+            json_printer().event(
+                "error",
+                json!({ "code": "usage::wrong", "message": message, "help": help.trim(), "place": null, "related": [] }),
+            );
+            Exit::Usage
+        }
+        _ => {
+            let _ = error.print();
+            Exit::Usage
+        }
+    }
+}
+
+fn json_printer() -> Printer {
+    Printer {
+        json: true,
+        quiet: false,
+        verbose: false,
+        width: 100,
+        color: false,
+    }
+}

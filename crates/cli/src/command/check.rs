@@ -1,0 +1,38 @@
+//! `notation check ENTRY`: evaluates the program and judges its graph; no state, no calls.
+
+use notation_planner::{PlanError, PlanProblem, judge};
+use notation_program::{Limits, evaluate};
+use serde_json::json;
+
+use crate::{
+    args::{Entry, Global},
+    exit::Exit,
+    failure::{Failure, Outcome},
+    printer::Printer,
+    project,
+    render::cell,
+    session,
+};
+
+/// Says that the program can be deployed, or everything that keeps it from that.
+pub fn run(global: &Global, args: &Entry, printer: &Printer) -> Outcome {
+    let config = project::of(global)?;
+    let entry = project::entry(&config, args, "check")?;
+    let types = session::types();
+    let evaluated = evaluate(&config, &entry, &types, &Limits::default())?;
+    let graph = &evaluated.graph;
+    judge(graph, &types).map_err(|loops| {
+        let problems = loops.into_iter().map(PlanProblem::Loop).collect();
+        Failure::refused(&config.root, &PlanError { problems })
+    })?;
+    printer.event(
+        "check",
+        json!({ "entry": entry.as_str(), "resources": graph.resources.len(), "outputs": graph.exports.len() }),
+    );
+    printer.out(format!(
+        "{entry} can be deployed: {}, {}",
+        cell::count(graph.resources.len(), "resource"),
+        cell::count(graph.exports.len(), "output")
+    ));
+    Ok(Exit::Done)
+}

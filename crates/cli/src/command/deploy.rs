@@ -1,0 +1,34 @@
+//! `notation deploy ENTRY`: plans, shows, asks, runs, reports.
+
+use crate::{
+    args::{Deploy, Global},
+    command::run::{self, Consent, Wanted},
+    failure::Outcome,
+    printer::Printer,
+    project,
+    saved_plan::SavedPlan,
+    session::Wiring,
+};
+
+/// Deploys an entry to a stage.
+pub fn run(global: &Global, args: &Deploy, printer: &Printer) -> Outcome {
+    let config = project::of(global)?;
+    let deployment = project::deployment(&config, &args.entry, "deploy")?;
+    let saved = args.plan.as_deref().map(SavedPlan::read).transpose()?;
+    let shaping = match &saved {
+        Some(saved) => saved.flags.onto(&args.shaping)?,
+        None => args.shaping.clone(),
+    };
+    let wanted = Wanted::by(&config, &deployment, printer)?;
+    let wiring = Wiring::of(&config, deployment, printer)?;
+    let consent = if args.yes { Consent::Given } else { Consent::Ask };
+    run::go(
+        &wiring,
+        &wanted,
+        &run::options(&shaping),
+        consent,
+        "deploy",
+        saved.as_ref(),
+        printer,
+    )
+}

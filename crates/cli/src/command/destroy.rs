@@ -1,0 +1,29 @@
+//! `notation destroy ENTRY`: the same road with nothing desired.
+
+use crate::{
+    args::{Destroy, Global},
+    command::run::{self, Consent, Wanted},
+    failure::Outcome,
+    printer::Printer,
+    project, session,
+    session::Wiring,
+};
+
+/// Removes everything a deployment has. Needs neither the entry's file nor the entry in the config.
+pub fn run(global: &Global, args: &Destroy, printer: &Printer) -> Outcome {
+    let config = project::of(global)?;
+    let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "destroy")?;
+    let wiring = Wiring::of(&config, deployment, printer)?;
+    let state = session::block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
+    session::known(&state, in_config)?;
+    let consent = if args.yes { Consent::Given } else { Consent::Ask };
+    run::go(
+        &wiring,
+        &Wanted::nothing(),
+        &run::options(&args.shaping),
+        consent,
+        "destroy",
+        None,
+        printer,
+    )
+}

@@ -1,0 +1,64 @@
+//! `notation hold show|clear`.
+
+use serde_json::{Value as Json, json};
+
+use crate::{
+    args::{Global, HoldCommand},
+    exit::Exit,
+    failure::{Failure, Outcome},
+    printer::Printer,
+    project, session,
+};
+
+/// Shows or clears who holds a deployment.
+pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome {
+    let config = project::of(global)?;
+    let (args, verb) = match command {
+        HoldCommand::Show { entry } => (entry, "hold show"),
+        HoldCommand::Clear { entry, .. } => (entry, "hold clear"),
+    };
+    let (deployment, _) = project::deployment_or_gone(&config, args, verb)?;
+    let store = session::store(&config)?;
+    session::block_on(async {
+        let hold = store.hold(&deployment).await?;
+        let Some(hold) = hold else {
+            printer.event("hold", json!({ "deployment": deployment.to_string(), "hold": null }));
+            printer.out(format!("nobody holds {deployment}"));
+            return Ok(Exit::Done);
+        };
+        if let HoldCommand::Clear { yes, .. } = command {
+            printer.say(session::held_by(&hold));
+            let alive = !session::machine().knows_dead(&hold.machine);
+            if alive {
+                printer.warn("its process is not known to be gone; if it still runs, it will be refused from now on");
+            }
+            if !yes {
+                if !printer.can_ask() {
+                    return Err(session::needs_yes("hold clear"));
+                }
+                if !printer.ask(&format!("Clear the hold of {deployment}?")) {
+                    return Err(Failure::new(Exit::Fixable, "run::refused", "the hold stays"));
+                }
+            }
+            store.clear_hold(&deployment).await?;
+            printer.event("hold", json!({ "deployment": deployment.to_string(), "hold": null, "cleared": describe(&hold) }));
+            printer.say(format!("the hold of {deployment} is cleared"));
+            return Ok(Exit::Done);
+        }
+        printer.event("hold", json!({ "deployment": deployment.to_string(), "hold": describe(&hold) }));
+        printer.out(session::held_by(&hold));
+        Ok(Exit::Done)
+    })
+}
+
+/// A hold in JSON.
+pub fn describe(hold: &notation_state::Hold) -> Json {
+    json!({
+        "run": hold.run.to_string(),
+        "since": session::time(hold.since_ms),
+        "expires": session::time(hold.expires_ms),
+        "machine": hold.machine.name,
+        "user": hold.machine.user,
+        "pid": hold.machine.pid,
+    })
+}

@@ -1,0 +1,160 @@
+//! `notation host ...`: the local host of a project, or a host in the foreground.
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value as Json, json};
+
+use crate::{
+    args::{Global, HostCommand},
+    exit::Exit,
+    failure::{Failure, Outcome},
+    localhost::{
+        control::{self, Ask},
+        folder::{Folder, Info},
+        serve, start, workerd,
+    },
+    printer::Printer,
+    project,
+    render::cell,
+};
+
+/// Starts, stops, shows or serves.
+pub fn run(global: &Global, command: &HostCommand, printer: &Printer) -> Outcome {
+    if let HostCommand::Serve(args) = command {
+        return serve::run(global, args, printer);
+    }
+    let config = project::of(global)?;
+    let folder = Folder::of(&config.root);
+    match command {
+        HostCommand::Start => {
+            let info = start::ensure(&config.root, || workerd::ensure(printer).map(drop))?;
+            printer.event("host", running(&info, &folder));
+            printer.out(format!("the local host runs (process {}) at http://{}", info.pid, info.api));
+            printer.say(format!("its log is {}", folder.log().display()));
+            Ok(Exit::Done)
+        }
+        HostCommand::Stop => {
+            let stopped = start::stop(&folder)?;
+            printer.event("host", json!({ "running": false }));
+            printer.out(match stopped {
+                start::Stopped::NotRunning => "the local host does not run",
+                start::Stopped::InOrder => "the local host is stopped",
+                start::Stopped::Killed => "the local host did not answer and was ended",
+            });
+            Ok(Exit::Done)
+        }
+        HostCommand::Status => status(&config.root, &folder, printer),
+        HostCommand::Logs { follow, lines } => logs(&folder.log(), *follow, *lines, printer),
+        HostCommand::Serve(_) => Ok(Exit::Done),
+    }
+}
+
+fn running(info: &Info, folder: &Folder) -> Json {
+    json!({
+        "running": true,
+        "pid": info.pid,
+        "version": env!("CARGO_PKG_VERSION"),
+        "started_at": info.started_at,
+        "endpoint": format!("http://{}", info.api),
+        "ingress": format!("http://{}", info.ingress),
+        "log": folder.log().display().to_string(),
+    })
+}
+
+fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
+    let Some(info) = start::find(project)? else {
+        printer.event("host", json!({ "running": false, "workers": [], "resources": [] }));
+        printer.out("the local host does not run; deploy and `notation host start` start it");
+        return Ok(Exit::Done);
+    };
+    let secret = folder.secret(control::SECRET).unwrap_or_default();
+    let answer = control::ask(info.control, &secret, Ask::Status).map_err(|error| {
+        Failure::new(
+            Exit::Fixable,
+            "host::no_answer",
+            format!("the local host (process {}) does not answer: {error}", info.pid),
+        )
+        .help("`notation host stop`, then `notation host start`")
+    })?;
+    let mut event = running(&info, folder);
+    if let (Json::Object(event), Json::Object(answer)) = (&mut event, &answer) {
+        event.extend(answer.clone());
+    }
+    printer.event("host", event);
+    printer.out(format!("the local host runs (process {}) since {}", info.pid, info.started_at));
+    printer.out(format!("  control plane  http://{}", info.api));
+    printer.out(format!("  workers        http://{}", info.ingress));
+    printer.out(format!("  log            {}", folder.log().display()));
+    let text = |row: &Json, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let workers = answer["workers"].as_array().cloned().unwrap_or_default();
+    let width = workers.iter().map(|row| text(row, "worker").len()).max().unwrap_or(0);
+    for row in &workers {
+        let pid = row["pid"].as_i64().map(|pid| format!("process {pid}")).unwrap_or_default();
+        printer.out(format!(
+            "  {:width$}   {:10}   {pid:15}   {}",
+            text(row, "worker"),
+            text(row, "state"),
+            text(row, "url")
+        ));
+    }
+    let resources = answer["resources"].as_array().map_or(0, Vec::len);
+    printer.out(format!(
+        "  {}, {}",
+        cell::count(workers.len(), "worker process").replace("processs", "processes"),
+        cell::count(resources, "host resource")
+    ));
+    Ok(Exit::Done)
+}
+
+fn logs(path: &Path, follow: bool, lines: usize, printer: &Printer) -> Outcome {
+    let unreadable = |error: std::io::Error| {
+        Failure::new(
+            Exit::Fixable,
+            "host::no_log",
+            format!("{} cannot be read: {error}", path.display()),
+        )
+        .help("the log is made when the local host first starts")
+    };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mut last = std::collections::VecDeque::new();
+    for line in BufReader::new(&file).lines() {
+        last.push_back(line.map_err(unreadable)?);
+        if last.len() > lines {
+            last.pop_front();
+        }
+    }
+    last.iter().for_each(|line| tell(line, printer));
+    if !follow {
+        return Ok(Exit::Done);
+    }
+    let mut rest = String::new();
+    let mut at = file.seek(SeekFrom::End(0)).map_err(unreadable)?;
+    loop {
+        // A log that was cut short starts anew.
+        if file.metadata().map_err(unreadable)?.len() < at {
+            at = file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        }
+        let mut bytes = Vec::new();
+        at += file.read_to_end(&mut bytes).map_err(unreadable)? as u64;
+        rest.push_str(&String::from_utf8_lossy(&bytes));
+        while let Some(end) = rest.find('\n') {
+            tell(&rest[..end], printer);
+            rest.drain(..=end);
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn tell(line: &str, printer: &Printer) {
+    if printer.json {
+        printer.event("log", json!({ "line": line }));
+    } else {
+        printer.out(line);
+    }
+}

@@ -1,0 +1,57 @@
+//! `notation plan ENTRY`: what deploy would do; writes nothing.
+
+use std::sync::Arc;
+
+use crate::{
+    args::{Global, Plan},
+    command::run::{self, Wanted},
+    exit::Exit,
+    failure::Outcome,
+    printer::Printer,
+    progress::Teller,
+    project,
+    render::plan_text::{Shown, anything},
+    saved_plan::{Flags, SavedPlan},
+    session::{self, Wiring},
+};
+
+/// Plans and shows.
+pub fn run(global: &Global, args: &Plan, printer: &Printer) -> Outcome {
+    let config = project::of(global)?;
+    let deployment = project::deployment(&config, &args.entry, "plan")?;
+    let wanted = Wanted::by(&config, &deployment, printer)?;
+    let wiring = Wiring::of(&config, deployment, printer)?;
+    let options = run::options(&args.shaping);
+    let session = run::session(&wiring, &wanted, &Arc::new(Teller::new(printer)));
+    let planned = session::block_on(async {
+        wiring.reach_recorded(&options).await?;
+        notation_engine::plan(&session, &wanted.graph, &options)
+            .await
+            .map_err(|error| wiring.failure(error))
+    })?;
+    let shown = Shown {
+        plan: &planned.plan,
+        records: &planned.prior.records,
+    };
+    run::show(shown, printer, |printer, text| printer.out(text));
+    if let Some(path) = &args.out {
+        SavedPlan::of(
+            &planned.plan,
+            Flags::of(&args.shaping),
+            &wanted.graph,
+            &planned.prior.records,
+        )
+        .write(path)?;
+        printer.say(format!(
+            "saved; apply exactly this with: notation deploy {} --stage {} --plan {}",
+            wiring.deployment.entry,
+            wiring.deployment.stage,
+            path.display()
+        ));
+    }
+    let something = anything(&planned.plan.summary());
+    Ok(match (something, args.fail_on_changes) {
+        (true, true) => Exit::Changes,
+        (true, false) | (false, _) => Exit::Done,
+    })
+}

@@ -1,0 +1,64 @@
+//! `notation refresh ENTRY`: records what the providers say, changes nothing there.
+
+use std::sync::Arc;
+
+use notation_engine::RunOptions;
+use serde_json::json;
+
+use crate::{
+    args::{Global, Refresh},
+    command::run::{self, Wanted},
+    exit::Exit,
+    failure::Outcome,
+    printer::Printer,
+    progress::Teller,
+    project,
+    render::cell,
+    session::{self, Wiring},
+};
+
+/// Refreshes and says what was found.
+pub fn run(global: &Global, args: &Refresh, printer: &Printer) -> Outcome {
+    let config = project::of(global)?;
+    let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "refresh")?;
+    let wiring = Wiring::of(&config, deployment, printer)?;
+    let state = session::block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
+    session::known(&state, in_config)?;
+    let session = run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));
+    let options = RunOptions {
+        hold: run::hold(args.no_wait),
+        ..RunOptions::default()
+    };
+    let found = session::block_on(async {
+        wiring.reach_recorded(&options).await?;
+        notation_engine::refresh(&session, &options)
+            .await
+            .map_err(|error| wiring.failure(error))
+    })?;
+    let names = |incarnations: &[notation_model::Incarnation]| {
+        incarnations.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    printer.event(
+        "refresh",
+        json!({
+            "deployment": wiring.deployment.to_string(),
+            "gone": names(&found.gone),
+            "changed": names(&found.changed),
+            "unchanged": found.unchanged,
+        }),
+    );
+    for name in names(&found.gone) {
+        printer.out(format!("  - {name}   is gone; the next deploy makes it again"));
+    }
+    for name in names(&found.changed) {
+        printer.out(format!("  ~ {name}   differs from what was recorded"));
+    }
+    printer.out(format!(
+        "{}: {} as recorded, {} changed, {} gone",
+        wiring.deployment,
+        cell::count(found.unchanged, "resource"),
+        found.changed.len(),
+        found.gone.len()
+    ));
+    Ok(Exit::Done)
+}

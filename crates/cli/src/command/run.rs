@@ -1,0 +1,307 @@
+//! The road that plan, deploy and destroy share: program, session, plan, run, report.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use notation_engine::{
+    DriftCheck, EngineError, HoldWait, OnFailure, Report, RunOptions, RunStatus, Session, Started,
+};
+use notation_model::{Asset, DeploymentId, DesiredGraph, TypeName};
+use notation_planner::{Plan, PlanOptions, Subject, Transition};
+use notation_program::{Limits, ProjectConfig, evaluate};
+use notation_provider::Assets;
+
+use crate::{
+    args::Shaping,
+    command::outputs::{self, Sensitive},
+    exit::Exit,
+    failure::{Failure, Outcome, Plain, Problem},
+    interrupt,
+    printer::Printer,
+    progress::{Teller, verb},
+    render::{
+        plan_json,
+        plan_text::{self, Details, Layout, Shown},
+        report,
+    },
+    session::{self, Wiring},
+};
+
+/// What a program asks for.
+pub struct Wanted {
+    /// The graph; empty to destroy.
+    pub graph: Arc<DesiredGraph>,
+    /// Bytes that the graph names.
+    pub assets: Arc<Bundled>,
+}
+
+/// Bytes by digest, as the bundler made them.
+#[derive(Debug, Default)]
+pub struct Bundled(BTreeMap<String, Arc<[u8]>>);
+
+impl Assets for Bundled {
+    fn bytes(&self, asset: &Asset) -> Option<Arc<[u8]>> {
+        self.0.get(&asset.digest).cloned()
+    }
+}
+
+impl Wanted {
+    /// What an entry's program asks for.
+    pub fn by(config: &ProjectConfig, deployment: &DeploymentId, printer: &Printer) -> Result<Wanted, Failure> {
+        let types = session::types();
+        let evaluated = evaluate(config, &deployment.entry, &types, &Limits::default())?;
+        evaluated.said.iter().for_each(|line| printer.say(line));
+        Ok(Wanted {
+            graph: Arc::new(evaluated.graph),
+            assets: Arc::new(Bundled(evaluated.assets)),
+        })
+    }
+
+    /// Nothing: to destroy.
+    pub fn nothing() -> Wanted {
+        Wanted {
+            graph: Arc::default(),
+            assets: Arc::default(),
+        }
+    }
+}
+
+/// The flags as the engine's options.
+pub fn options(shaping: &Shaping) -> RunOptions {
+    RunOptions {
+        drift: if shaping.no_refresh { DriftCheck::Skip } else { DriftCheck::Read },
+        on_failure: if shaping.fail_fast { OnFailure::Stop } else { OnFailure::KeepGoing },
+        hold: hold(shaping.no_wait),
+        parallelism: shaping.parallelism as usize,
+        max_attempts: shaping.max_attempts,
+        adopt: shaping.adopt.iter().cloned().collect(),
+        plan: PlanOptions {
+            replace: shaping.replace.iter().cloned().collect(),
+            target: shaping.target.iter().cloned().collect(),
+            ..PlanOptions::default()
+        },
+    }
+}
+
+/// `--no-wait`.
+pub fn hold(no_wait: bool) -> HoldWait {
+    if no_wait { HoldWait::GiveUp } else { HoldWait::Wait }
+}
+
+/// Fills the session with what a run needs besides the wiring.
+pub fn session(wiring: &Wiring, wanted: &Wanted, teller: &Arc<Teller>) -> Session {
+    let mut session = Session::new(
+        wiring.deployment.clone(),
+        wiring.store.clone(),
+        wiring.registry.clone(),
+    );
+    session.sink = teller.clone();
+    session.assets = wanted.assets.clone();
+    session.machine = session::machine();
+    session
+}
+
+/// Shows a plan: as the JSON event, and as text by `print`.
+pub fn show(shown: Shown<'_>, printer: &Printer, print: impl Fn(&Printer, &str)) {
+    printer.event("plan", plan_json::plan(shown));
+    if printer.json {
+        return;
+    }
+    let details = match (printer.quiet, printer.verbose) {
+        (true, _) => Details::None,
+        (false, true) => Details::Full,
+        (false, false) => Details::Folded,
+    };
+    let layout = Layout {
+        width: printer.width,
+        details,
+    };
+    print(printer, &plan_text::render(shown, layout));
+}
+
+/// Whether a plan has calls of a provider.
+pub fn calls(plan: &Plan, shown: Shown<'_>, provider: &str) -> bool {
+    plan.steps.iter().any(|step| {
+        !matches!(step.forecast.transition, Transition::None | Transition::Settle)
+            && matches!(step.key.subject, Subject::Incarnation(_))
+            && plan_text::type_of(shown, step)
+                .and_then(|ty| ty.parse::<TypeName>().ok())
+                .is_some_and(|ty| ty.provider() == provider)
+    })
+}
+
+/// What was agreed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// `--yes`.
+    Given,
+    /// To be asked for.
+    Ask,
+}
+
+/// Plans, shows, asks, runs, reports.
+pub fn go(
+    wiring: &Wiring,
+    wanted: &Wanted,
+    options: &RunOptions,
+    consent: Consent,
+    command: &'static str,
+    saved: Option<&crate::saved_plan::SavedPlan>,
+    printer: &Printer,
+) -> Outcome {
+    let teller = Arc::new(Teller::new(printer));
+    let session = session(wiring, wanted, &teller);
+    session::block_on(async {
+        wiring.reach_recorded(options).await?;
+        listen(&session, &teller);
+        let started = notation_engine::begin(&session, wanted.graph.clone(), options)
+            .await
+            .map_err(|error| wiring.failure(error))?;
+        let planned = started.planned();
+        let shown = Shown {
+            plan: &planned.plan,
+            records: &planned.prior.records,
+        };
+        show(shown, printer, |printer, text| printer.say(text));
+        let summary = planned.plan.summary();
+        let verdict = match saved {
+            Some(saved) => saved.unmoved(&planned.plan, &wanted.graph, &planned.prior.records),
+            None => Ok(()),
+        };
+        let verdict = match verdict {
+            Ok(()) if plan_text::anything(&summary) => agree(consent, command, &session, printer).await,
+            other => other,
+        };
+        let verdict = match verdict {
+            Ok(()) if calls(&planned.plan, shown, "edge") => wiring.reach().await,
+            other => other,
+        };
+        if let Err(failure) = verdict {
+            started.give_up().await.map_err(|error| wiring.failure(error))?;
+            return Err(failure);
+        }
+        run(started, wiring, &teller, printer).await
+    })
+}
+
+async fn run(started: Started, wiring: &Wiring, teller: &Teller, printer: &Printer) -> Outcome {
+    let ran = started.run().await;
+    teller.finish();
+    let report = ran.map_err(|error| wiring.failure(error))?;
+    printer.event("report", report::to_json(&report));
+    let problems = problems(&report);
+    if !problems.is_empty() {
+        let failure = Failure {
+            exit: Exit::Stopped,
+            problems,
+        };
+        failure.tell(printer);
+    }
+    printer.say("");
+    printer.say(report::to_text(&report, printer.width));
+    if !report.outputs.is_empty() && report.status == RunStatus::Done {
+        printer.out(outputs::to_text(&report.outputs, Sensitive::Hidden));
+    }
+    Ok(match report.status {
+        RunStatus::Done => Exit::Done,
+        RunStatus::Failed => Exit::Stopped,
+        RunStatus::Interrupted => Exit::Interrupted,
+    })
+}
+
+fn problems(report: &Report) -> Vec<Problem> {
+    let problem = |step: &notation_engine::FailedStep| {
+        Problem::Plain(Plain {
+            code: step.error.code(),
+            message: format!("{}: {} failed: {}", step.resource, verb(step.transition), step.error),
+            help: Some(step.error.help(&step.resource)),
+            related: Vec::new(),
+            place: None,
+        })
+    };
+    report.failed.iter().map(problem).collect()
+}
+
+/// Passes interrupts on, and says what they do.
+fn listen(session: &Session, teller: &Arc<Teller>) {
+    let (interrupt, teller) = (session.interrupt.clone(), teller.clone());
+    tokio::spawn(async move {
+        let words = [
+            "interrupted: no new step starts, running calls are waited for (interrupt again to stop waiting)",
+            "interrupted again: not waiting any more",
+        ];
+        for text in words {
+            interrupt::next().await;
+            interrupt.signal();
+            teller.line(text);
+        }
+    });
+}
+
+async fn agree(consent: Consent, command: &'static str, session: &Session, printer: &Printer) -> Result<(), Failure> {
+    if consent == Consent::Given {
+        return Ok(());
+    }
+    if !printer.can_ask() {
+        return Err(session::needs_yes(command));
+    }
+    let question = format!(
+        "{} {}?",
+        if command == "destroy" { "Destroy" } else { "Deploy" },
+        session.deployment
+    );
+    let (send, answer) = tokio::sync::oneshot::channel();
+    let asker = *printer;
+    // A thread of its own, so that the hold is renewed while a person thinks; it may be left
+    // behind at the prompt when an interrupt ends the command.
+    std::thread::spawn(move || send.send(asker.ask(&question)));
+    tokio::select! {
+        said = answer => match said {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => Err(Failure::new(Exit::Fixable, "run::refused", "nothing was written")),
+        },
+        () = until_given(session) => Err(Failure::new(Exit::Interrupted, "run::interrupted", "interrupted; nothing was written")),
+    }
+}
+
+async fn until_given(session: &Session) {
+    // The engine's own waiting is private to it; a look now and then is enough at a prompt.
+    while !session.interrupt.is_given() {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+/// An engine error as a failure.
+pub fn failure(root: &std::path::Path, deployment: &DeploymentId, error: EngineError) -> Failure {
+    let named = |text: String| {
+        text.replace(" ENTRY", &format!(" {}", deployment.entry))
+            .lines()
+            .map(|line| {
+                if line.starts_with("notation ") {
+                    format!("{line} --stage {}", deployment.stage)
+                } else {
+                    line.to_owned()
+                }
+            })
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    match error {
+        EngineError::Store(error) => error.into(),
+        EngineError::NotRecorded(error) => error.as_ref().into(),
+        EngineError::Plan(error) => Failure::refused(root, &error),
+        EngineError::Held(hold) => session::held(&hold),
+        EngineError::Interrupted => Failure::new(Exit::Interrupted, "run::interrupted", error.to_string())
+            .help("nothing was written"),
+        EngineError::MissingSecrets(_)
+        | EngineError::Ambiguous(_)
+        | EngineError::Observe(_)
+        | EngineError::NoSuchResource { .. }
+        | EngineError::AlreadyRecorded { .. }
+        | EngineError::NoSuchObject { .. }
+        | EngineError::Foreign { .. }
+        | EngineError::NothingToResolve { .. } => {
+            let help = named(error.help());
+            Failure::new(Exit::Fixable, error.code(), error.to_string()).help(help)
+        }
+    }
+}

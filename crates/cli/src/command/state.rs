@@ -1,0 +1,200 @@
+//! `notation state list|show|rm`: records of what is deployed.
+
+use notation_model::{Incarnation, Params, Record, Shape, Standing, Value};
+use notation_state::DeploymentState;
+use serde_json::{Map, Value as Json, json};
+
+use crate::{
+    args::{Global, StateCommand},
+    exit::Exit,
+    failure::{Failure, Outcome},
+    printer::Printer,
+    project,
+    render::{cell, value},
+    session,
+};
+
+/// Lists, shows or forgets records.
+pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcome {
+    let config = project::of(global)?;
+    let (entry, verb) = match command {
+        StateCommand::List { entry } => (entry, "state list"),
+        StateCommand::Show { entry, .. } => (entry, "state show"),
+        StateCommand::Rm { entry, .. } => (entry, "state rm"),
+    };
+    let (deployment, in_config) = project::deployment_or_gone(&config, entry, verb)?;
+    let store = session::store(&config)?;
+    let state = session::block_on(async { Ok(store.load(&deployment).await?) })?;
+    session::known(&state, in_config)?;
+    match command {
+        StateCommand::List { .. } => {
+            list(&deployment.to_string(), &state, printer);
+            Ok(Exit::Done)
+        }
+        StateCommand::Show { id, .. } => {
+            let records = of(&state, id.as_str())?;
+            let shown: Vec<_> = records.iter().map(|record| to_json(record)).collect();
+            printer.event(
+                "state",
+                json!({ "deployment": deployment.to_string(), "resources": shown }),
+            );
+            for record in records {
+                printer.out(to_text(record, printer));
+            }
+            Ok(Exit::Done)
+        }
+        StateCommand::Rm { id, yes, .. } => {
+            let records = of(&state, id.as_str())?;
+            let gone: Vec<Incarnation> =
+                records.iter().map(|record| record.incarnation.clone()).collect();
+            for record in &records {
+                printer.say(format!(
+                    "{} stays at its provider and is no longer known: {}",
+                    record.incarnation, record.key
+                ));
+            }
+            if !yes {
+                if !printer.can_ask() {
+                    return Err(session::needs_yes("state rm"));
+                }
+                if !printer.ask(&format!("Forget {id}?")) {
+                    return Err(Failure::new(Exit::Fixable, "run::refused", "nothing was forgotten"));
+                }
+            }
+            session::forget(store.as_ref(), &deployment, gone)?;
+            printer.event("state", json!({ "deployment": deployment.to_string(), "forgotten": id.as_str() }));
+            printer.say(format!("{id} is forgotten"));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn list(deployment: &str, state: &DeploymentState, printer: &Printer) {
+    let rows: Vec<_> = state.records.values().map(brief).collect();
+    printer.event("state", json!({ "deployment": deployment, "resources": rows }));
+    if state.records.is_empty() {
+        printer.say(format!("{deployment} has no resources"));
+    }
+    let names: Vec<_> = state.records.keys().map(ToString::to_string).collect();
+    let id = names.iter().map(String::len).max().unwrap_or(0);
+    let ty = state
+        .records
+        .values()
+        .map(|record| record.ty.as_str().len())
+        .max()
+        .unwrap_or(0);
+    for (name, record) in names.iter().zip(state.records.values()) {
+        let marks = standing(record);
+        let line = format!("{name:id$}   {:ty$}   {:11}   {}", record.ty, marks, record.key);
+        printer.out(cell::cut(line.trim_end(), printer.width.max(80)));
+    }
+}
+
+/// What is special about a record, in one word.
+fn standing(record: &Record) -> &'static str {
+    if record.gone {
+        "gone"
+    } else if record.in_doubt {
+        "in doubt"
+    } else if record.standing == Standing::Superseded {
+        "superseded"
+    } else if record.shape == Shape::Placeholder {
+        "placeholder"
+    } else {
+        "complete"
+    }
+}
+
+fn of<'a>(state: &'a DeploymentState, id: &str) -> Result<Vec<&'a Record>, Failure> {
+    let found: Vec<_> = state
+        .records
+        .values()
+        .filter(|record| record.incarnation.resource.as_str() == id)
+        .collect();
+    if found.is_empty() {
+        return Err(Failure::new(
+            Exit::Fixable,
+            "state::unknown_resource",
+            format!("nothing is recorded under the id {id}"),
+        )
+        .help("`notation state list ENTRY` shows the ids"));
+    }
+    Ok(found)
+}
+
+fn brief(record: &Record) -> Json {
+    json!({
+        "resource": record.incarnation.resource.as_str(),
+        "generation": record.incarnation.generation,
+        "type": record.ty.as_str(),
+        "key": record.key,
+        "shape": match record.shape { Shape::Placeholder => "placeholder", Shape::Complete => "complete" },
+        "standing": match record.standing { Standing::Current => "current", Standing::Superseded => "superseded" },
+        "gone": record.gone,
+        "in_doubt": record.in_doubt,
+    })
+}
+
+fn to_json(record: &Record) -> Json {
+    let params = |params: &Params| -> Map<String, Json> {
+        params
+            .iter()
+            .map(|(name, value)| (name.clone(), value.to_display_json()))
+            .collect()
+    };
+    let mut object = brief(record);
+    if let Json::Object(object) = &mut object {
+        object.insert("applied".into(), Json::Object(params(&record.applied)));
+        object.insert("config".into(), Json::Object(params(&record.config)));
+        object.insert("outputs".into(), Json::Object(params(&record.outputs)));
+        let edges: Vec<_> = record
+            .edges
+            .iter()
+            .map(|edge| json!({ "to": edge.to.to_string(), "via": edge.via.to_string(), "holds": edge.holds }))
+            .collect();
+        object.insert("edges".into(), json!(edges));
+        object.insert("protect".into(), record.marks.protect.into());
+        object.insert("version".into(), record.version.into());
+    }
+    object
+}
+
+fn to_text(record: &Record, printer: &Printer) -> String {
+    let mut text = format!(
+        "{}   {}   {}   {}\n",
+        cell::paint(cell::BOLD, &record.incarnation.to_string()),
+        record.ty,
+        standing(record),
+        record.key
+    );
+    if record.marks.protect {
+        text.push_str("  protected\n");
+    }
+    let room = if printer.verbose { usize::MAX } else { printer.width };
+    let mut section = |title: &str, params: Vec<(&String, &Value)>| {
+        if params.is_empty() {
+            return;
+        }
+        text.push_str(&format!("  {title}\n"));
+        let width = params.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, value) in params {
+            let room = room.saturating_sub(width + 6);
+            text.push_str(&format!("    {name:width$}  {}\n", value::folded(value, room)));
+        }
+    };
+    section("parameters", record.applied.iter().collect());
+    let only_outputs = record
+        .outputs
+        .iter()
+        .filter(|(name, _)| !record.applied.contains_key(*name))
+        .collect();
+    section("outputs", only_outputs);
+    if !record.edges.is_empty() {
+        text.push_str("  refers to\n");
+        for edge in &record.edges {
+            let holds = if edge.holds { ", holds it" } else { "" };
+            text.push_str(&format!("    {} (by {}{holds})\n", edge.to, edge.via));
+        }
+    }
+    text
+}

@@ -1,0 +1,109 @@
+//! The host that edge resources go to: a given one, or the project's local host.
+
+use std::{env, path::PathBuf};
+
+use async_trait::async_trait;
+use notation_provider_edge::{Connect, ConnectError, EdgeConfig};
+
+use crate::{
+    exit::Exit,
+    failure::{Failure, Problem},
+    localhost::{
+        folder::Folder,
+        serve::TOKEN,
+        start::{self, unusable},
+        workerd,
+    },
+    printer::Printer,
+};
+
+/// Space that resources go to when none is said.
+const SPACE: &str = "default";
+
+/// Finds the host, and starts the local one only when somebody needs it.
+#[derive(Debug, Clone)]
+pub struct EdgeHost {
+    project: PathBuf,
+    printer: Printer,
+}
+
+impl EdgeHost {
+    /// That of a project.
+    pub fn of(project: PathBuf, printer: &Printer) -> EdgeHost {
+        EdgeHost {
+            project,
+            printer: *printer,
+        }
+    }
+
+    /// The host, ready to be called. Blocks while the local one starts.
+    pub fn find(&self) -> Result<EdgeConfig, Failure> {
+        let space = given("NOTATION_EDGE_SPACE").unwrap_or_else(|| SPACE.into());
+        if let Some(endpoint) = given("NOTATION_EDGE_ENDPOINT") {
+            return Ok(EdgeConfig {
+                endpoint: endpoint.parse().map_err(|error| {
+                    Failure::new(
+                        Exit::Fixable,
+                        "edge::endpoint",
+                        format!("NOTATION_EDGE_ENDPOINT={endpoint:?} is no URL: {error}"),
+                    )
+                    .help("set it to the origin of the host, e.g. https://host.example, or unset it to use the local host")
+                })?,
+                space,
+                token: given("NOTATION_EDGE_TOKEN").ok_or_else(|| {
+                    Failure::new(
+                        Exit::Fixable,
+                        "edge::no_token",
+                        "NOTATION_EDGE_ENDPOINT is set and NOTATION_EDGE_TOKEN is not",
+                    )
+                    .help("set NOTATION_EDGE_TOKEN to a token of that host, or unset both to use the local host")
+                })?,
+                addresses: None,
+            });
+        }
+        let printer = self.printer;
+        let info = start::ensure(&self.project, || workerd::ensure(&printer).map(drop))?;
+        let token = Folder::of(&self.project).secret(TOKEN).ok_or_else(|| {
+            unusable(crate::localhost::folder::FolderError {
+                path: Folder::of(&self.project).path().join(TOKEN),
+                verb: "read",
+                source: std::io::ErrorKind::NotFound.into(),
+            })
+        })?;
+        let url = |address: std::net::SocketAddr| {
+            format!("http://{address}/").parse().expect("an address makes a URL")
+        };
+        Ok(EdgeConfig {
+            endpoint: url(info.api),
+            space,
+            token,
+            addresses: Some(url(info.ingress)),
+        })
+    }
+}
+
+#[async_trait]
+impl Connect for EdgeHost {
+    async fn connect(&self) -> Result<EdgeConfig, ConnectError> {
+        let finder = self.clone();
+        match tokio::task::spawn_blocking(move || finder.find()).await {
+            Ok(found) => found.map_err(|failure| ConnectError(words(&failure))),
+            Err(_) => Err(ConnectError("the search for the host broke off".into())),
+        }
+    }
+}
+
+fn words(failure: &Failure) -> String {
+    let parts = failure.problems.iter().map(|problem| match problem {
+        Problem::Plain(plain) => match &plain.help {
+            Some(help) => format!("{plain}; {help}"),
+            None => plain.to_string(),
+        },
+        Problem::Project(problem) => problem.message.clone(),
+    });
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+fn given(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}

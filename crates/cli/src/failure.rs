@@ -1,0 +1,343 @@
+//! Everything that can end a command early, as one shape: exit status and problems.
+//!
+//! Errors of every room are mapped here and nowhere else.
+
+use std::{fmt, path::Path};
+
+use miette::{Diagnostic, LabeledSpan, NamedSource};
+use notation_model::Origin;
+use notation_planner::{PlanError, PlanProblem};
+use notation_state::StoreError;
+use serde_json::{Value as Json, json};
+
+use crate::{exit::Exit, printer::Printer};
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub struct Failure {
+    /// What the process ends with.
+    pub exit: Exit,
+    /// What is wrong: everything that was found, not the first.
+    pub problems: Vec<Problem>,
+}
+
+/// One problem.
+#[derive(Debug)]
+pub enum Problem {
+    /// Of the project: it knows places in the user's source.
+    Project(Box<notation_program::Problem>),
+    /// Of anything else.
+    Plain(Plain),
+}
+
+/// A problem without a place in a source file.
+#[derive(Debug)]
+pub struct Plain {
+    /// Stable; its page is in `docs/errors/`.
+    pub code: &'static str,
+    /// What happened, where.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// Causes and further lines, outermost first.
+    pub related: Vec<String>,
+    /// Where in the user's source, when it is about a place.
+    pub place: Option<Spot>,
+}
+
+/// Places of one source file.
+#[derive(Debug)]
+pub struct Spot {
+    /// The first place.
+    pub origin: Origin,
+    source: NamedSource<String>,
+    labels: Vec<LabeledSpan>,
+}
+
+impl Spot {
+    /// Places with what to write under them; those in other files than the first one's are left
+    /// out. `None` when the file cannot be read (any more).
+    pub fn of(root: &Path, places: &[(&Origin, String)]) -> Option<Spot> {
+        let (origin, _) = places.iter().find(|(origin, _)| !origin.file.is_empty())?;
+        let text = std::fs::read_to_string(root.join(&*origin.file)).ok()?;
+        let labels = places
+            .iter()
+            .filter(|(place, _)| place.file == origin.file)
+            .map(|(place, label)| {
+                let (start, length) = word_at(&text, place);
+                LabeledSpan::new(Some(label.clone()), start, length)
+            })
+            .collect();
+        Some(Spot {
+            origin: (*origin).clone(),
+            source: NamedSource::new(&*origin.file, text).with_language("TypeScript"),
+            labels,
+        })
+    }
+}
+
+/// Start and length in bytes of the word at a place.
+fn word_at(text: &str, place: &Origin) -> (usize, usize) {
+    let line = text
+        .split_inclusive('\n')
+        .take(place.line.saturating_sub(1) as usize)
+        .map(str::len)
+        .sum::<usize>();
+    let rest = text.get(line..).unwrap_or("");
+    let column = rest
+        .char_indices()
+        .nth(place.column.saturating_sub(1) as usize)
+        .map_or(rest.len(), |(at, _)| at);
+    let start = line + column;
+    let word = text.get(start..).unwrap_or("");
+    let length = word
+        .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))
+        .unwrap_or(word.len());
+    (start, length.max(usize::from(!word.is_empty())))
+}
+
+/// How commands end.
+pub type Outcome = Result<Exit, Failure>;
+
+impl Failure {
+    /// One plain problem.
+    pub fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Failure {
+        Failure {
+            exit,
+            problems: vec![Problem::Plain(Plain {
+                code,
+                message: message.into(),
+                help: None,
+                related: Vec::new(),
+                place: None,
+            })],
+        }
+    }
+
+    /// Wrong usage.
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Usage, "usage::wrong", message)
+    }
+
+    /// With advice.
+    pub fn help(mut self, text: impl Into<String>) -> Failure {
+        if let Some(Problem::Plain(plain)) = self.problems.last_mut() {
+            plain.help = Some(text.into());
+        }
+        self
+    }
+
+    /// With one more line.
+    pub fn also(mut self, text: impl Into<String>) -> Failure {
+        if let Some(Problem::Plain(plain)) = self.problems.last_mut() {
+            plain.related.push(text.into());
+        }
+        self
+    }
+
+    /// Tells it, as text or as JSON events.
+    pub fn tell(&self, printer: &Printer) {
+        for problem in &self.problems {
+            printer.event("error", problem.to_json());
+            if !printer.json {
+                printer.warn(problem.to_text(printer));
+            }
+        }
+    }
+}
+
+/// The causes of an error, outermost first, without itself.
+pub fn causes(error: &dyn std::error::Error) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        found.push(cause.to_string());
+        next = cause.source();
+    }
+    found
+}
+
+impl Problem {
+    fn to_json(&self) -> Json {
+        match self {
+            Problem::Project(problem) => json!({
+                "code": problem.code,
+                "message": problem.message,
+                "help": problem.help,
+                "place": problem.place.as_ref().map(|place| place_json(&place.origin)),
+                "related": problem
+                    .related
+                    .iter()
+                    .map(|related| json!({
+                        "message": related.message,
+                        "place": place_json(&related.place.origin),
+                    }))
+                    .collect::<Vec<_>>(),
+            }),
+            Problem::Plain(plain) => json!({
+                "code": plain.code,
+                "message": plain.message,
+                "help": plain.help,
+                "place": plain.place.as_ref().map(|spot| place_json(&spot.origin)),
+                "related": plain
+                    .related
+                    .iter()
+                    .map(|message| json!({ "message": message }))
+                    .collect::<Vec<_>>(),
+            }),
+        }
+    }
+
+    fn to_text(&self, printer: &Printer) -> String {
+        let theme = if printer.color {
+            miette::GraphicalTheme::unicode()
+        } else {
+            miette::GraphicalTheme::unicode_nocolor()
+        };
+        let handler = miette::GraphicalReportHandler::new_themed(theme)
+            .with_width(printer.width)
+            .with_links(false)
+            .with_context_lines(1);
+        let diagnostic: &dyn Diagnostic = match self {
+            Problem::Project(problem) => problem.as_ref(),
+            Problem::Plain(plain) => plain,
+        };
+        let mut text = String::new();
+        match handler.render_report(&mut text, diagnostic) {
+            Ok(()) => text,
+            Err(fmt::Error) => diagnostic.to_string(),
+        }
+    }
+}
+
+fn place_json(origin: &Origin) -> Json {
+    json!({ "file": &*origin.file, "line": origin.line, "column": origin.column })
+}
+
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.related.iter().try_for_each(|line| write!(f, "\n{line}"))
+    }
+}
+
+impl std::error::Error for Plain {}
+
+impl Diagnostic for Plain {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.code))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display + 'a>)
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        self.place.as_ref().map(|spot| &spot.source as &dyn miette::SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let spot = self.place.as_ref()?;
+        Some(Box::new(spot.labels.iter().cloned()))
+    }
+}
+
+impl From<Vec<notation_program::Problem>> for Failure {
+    fn from(problems: Vec<notation_program::Problem>) -> Failure {
+        Failure {
+            exit: Exit::Fixable,
+            problems: problems
+                .into_iter()
+                .map(|problem| Problem::Project(Box::new(problem)))
+                .collect(),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::from(&error)
+    }
+}
+
+impl From<&StoreError> for Failure {
+    /// State that cannot be used before a run; inside a run the engine reports it.
+    fn from(error: &StoreError) -> Failure {
+        let exit = match error {
+            StoreError::CannotOpen { .. }
+            | StoreError::CannotRead { .. }
+            | StoreError::CannotWrite { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Key { .. }
+            | StoreError::WrongKey { .. } => Exit::Fixable,
+            StoreError::Fenced { .. } => Exit::Stopped,
+            StoreError::Illegal { .. } | StoreError::Unknown { .. } => Exit::Bug,
+        };
+        Failure::new(exit, error.code(), error.to_string()).help(error.help())
+    }
+}
+
+impl Failure {
+    /// A program or a plan that is refused, with places in the project's files.
+    pub fn refused(root: &Path, error: &PlanError) -> Failure {
+        Failure {
+            exit: Exit::Fixable,
+            problems: error
+                .problems
+                .iter()
+                .map(|problem| {
+                    Problem::Plain(Plain {
+                        code: problem.code(),
+                        message: problem.to_string(),
+                        help: Some(problem.help()),
+                        related: Vec::new(),
+                        place: spot(root, problem),
+                    })
+                })
+                .collect(),
+        }
+    }
+}
+
+fn spot(root: &Path, problem: &PlanProblem) -> Option<Spot> {
+    let one = |origin: &Origin| Spot::of(root, &[(origin, "here".to_owned())]);
+    match problem {
+        PlanProblem::Loop(found) => {
+            let places: Vec<_> = found
+                .members
+                .iter()
+                .map(|member| {
+                    let label = format!("{} refers to {}", member.resource, member.refers_to);
+                    (&member.origin, label)
+                })
+                .collect();
+            Spot::of(root, &places)
+        }
+        PlanProblem::UnknownType { origin, .. }
+        | PlanProblem::UnknownReference { origin, .. }
+        | PlanProblem::MissingField { origin, .. }
+        | PlanProblem::BadContribution { origin, .. } => one(origin),
+        PlanProblem::SecondValue { first, second, .. } => Spot::of(
+            root,
+            &[(second, "given again".to_owned()), (first, "given first".to_owned())],
+        ),
+        PlanProblem::DuplicateIdentity {
+            first_origin,
+            second_origin,
+            ..
+        } => Spot::of(
+            root,
+            &[
+                (second_origin, "claimed again".to_owned()),
+                (first_origin, "claimed first".to_owned()),
+            ],
+        ),
+        PlanProblem::ClaimedTwice { .. }
+        | PlanProblem::Protected { .. }
+        | PlanProblem::MixedState { .. }
+        | PlanProblem::UnknownId { .. } => None,
+    }
+}

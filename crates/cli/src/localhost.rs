@@ -1,0 +1,10 @@
+//! The local host: this binary in the background, one per project, on loopback, with its data in
+//! the project's `.notation/host/`.
+
+pub mod control;
+pub mod folder;
+pub mod serve;
+pub mod start;
+pub mod workerd;
+
+mod plane;

@@ -1,0 +1,261 @@
+//! The folder of one local host: who runs, where it listens, its secrets, its log.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Write as _},
+    net::SocketAddr,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+/// `.notation/host/` of a project. Readable by its owner only.
+#[derive(Debug, Clone)]
+pub struct Folder(PathBuf);
+
+/// What a running host says of itself, in `info.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Info {
+    /// Process id.
+    pub pid: u32,
+    /// Which build of this binary it is.
+    pub build: String,
+    /// The project folder as it was when the host started.
+    pub project: PathBuf,
+    /// When it started, RFC 3339.
+    pub started_at: String,
+    /// Control plane.
+    pub api: SocketAddr,
+    /// Workers by host name.
+    pub ingress: SocketAddr,
+    /// `status` and `stop`.
+    pub control: SocketAddr,
+}
+
+/// Ports that the host keeps from start to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ports {
+    /// Control plane.
+    pub api: u16,
+    /// Workers by host name.
+    pub ingress: u16,
+}
+
+/// Whether somebody lives here.
+#[derive(Debug)]
+pub enum Tenancy {
+    /// Nobody: a process that is gone leaves no lock.
+    Vacant,
+    /// A living process that has said where it listens.
+    Running(Info),
+    /// A living process that has not said so yet, or cannot be understood.
+    Unclear,
+}
+
+/// Something about the folder that does not work.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be {verb}", path.display())]
+pub struct FolderError {
+    /// Which file.
+    pub path: PathBuf,
+    /// What was tried.
+    pub verb: &'static str,
+    /// What the system said.
+    #[source]
+    pub source: io::Error,
+}
+
+fn failed(path: &Path, verb: &'static str) -> impl FnOnce(io::Error) -> FolderError {
+    let path = path.to_owned();
+    move |source| FolderError { path, verb, source }
+}
+
+impl Folder {
+    /// The folder of a project; nothing is made.
+    pub fn of(project: &Path) -> Folder {
+        Folder(project.join(".notation").join("host"))
+    }
+
+    /// A folder given by a flag.
+    pub fn at(path: PathBuf) -> Folder {
+        Folder(path)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What the host stores.
+    pub fn data(&self) -> PathBuf {
+        self.0.join("data")
+    }
+
+    /// What the runtime keeps.
+    pub fn runtime(&self) -> PathBuf {
+        self.0.join("runtime")
+    }
+
+    /// Where the background process writes.
+    pub fn log(&self) -> PathBuf {
+        self.0.join("host.log")
+    }
+
+    /// Makes the folder, for its owner only.
+    pub fn make(&self) -> Result<(), FolderError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.0)
+            .map_err(failed(&self.0, "made"))
+    }
+
+    /// Who lives here. Certain: the lock falls with the process.
+    pub fn tenancy(&self) -> Result<Tenancy, FolderError> {
+        let path = self.0.join("lock");
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(Tenancy::Vacant);
+            }
+            Err(error) => return Err(failed(&path, "opened")(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Tenancy::Vacant),
+            Err(TryLockError::WouldBlock) => Ok(self.info().map_or(Tenancy::Unclear, Tenancy::Running)),
+            Err(TryLockError::Error(error)) => Err(failed(&path, "locked")(error)),
+        }
+    }
+
+    /// Moves in: the lock is held as long as the file lives. `None` when somebody lives here.
+    pub fn move_in(&self) -> Result<Option<File>, FolderError> {
+        let path = self.0.join("lock");
+        let file = self.open_lock(&path)?;
+        match file.try_lock() {
+            Ok(()) => {
+                // What the one before said of itself is no longer true.
+                let _ = fs::remove_file(self.0.join("info.json"));
+                Ok(Some(file))
+            }
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(failed(&path, "locked")(error)),
+        }
+    }
+
+    /// Waits until nobody lives here. Blocks: call it in a thread of its own.
+    pub fn wait_until_vacant(&self) -> Result<(), FolderError> {
+        let path = self.0.join("lock");
+        self.open_lock(&path)?.lock_shared().map_err(failed(&path, "locked"))
+    }
+
+    /// One starter at a time: the lock is held as long as the file lives.
+    pub fn starting(&self) -> Result<File, FolderError> {
+        let path = self.0.join("starting");
+        let file = self.open_lock(&path)?;
+        file.lock().map_err(failed(&path, "locked"))?;
+        Ok(file)
+    }
+
+    fn open_lock(&self, path: &Path) -> Result<File, FolderError> {
+        OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .read(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(failed(path, "opened"))
+    }
+
+    fn info(&self) -> Option<Info> {
+        serde_json::from_slice(&fs::read(self.0.join("info.json")).ok()?).ok()
+    }
+
+    /// Says where the host listens.
+    pub fn say(&self, info: &Info) -> Result<(), FolderError> {
+        let text = serde_json::to_string_pretty(info).expect("it is plain data");
+        self.write("info.json", &text)
+    }
+
+    /// Ports of an earlier start.
+    pub fn ports(&self) -> Option<Ports> {
+        serde_json::from_slice(&fs::read(self.0.join("ports.json")).ok()?).ok()
+    }
+
+    /// Keeps the ports for the next start.
+    pub fn keep_ports(&self, ports: Ports) -> Result<(), FolderError> {
+        let text = serde_json::to_string(&ports).expect("it is plain data");
+        self.write("ports.json", &text)
+    }
+
+    /// A secret of that name, when there is one.
+    pub fn secret(&self, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.0.join(name)).ok()?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Keeps a secret, readable by its owner only.
+    pub fn keep_secret(&self, name: &str, secret: &str) -> Result<(), FolderError> {
+        self.write(name, secret)
+    }
+
+    /// Writes a file whole or not at all, readable by its owner only.
+    fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
+        let path = self.0.join(name);
+        let aside = self.0.join(format!(".{name}.{}", std::process::id()));
+        let written = OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&aside)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&aside, &path));
+        written.map_err(failed(&path, "written"))
+    }
+}
+
+/// Which build this binary is: another one must not be mistaken for it.
+pub fn build() -> String {
+    let file = std::env::current_exe().and_then(fs::metadata);
+    let changed = file.as_ref().ok().and_then(|file| file.modified().ok());
+    let changed = changed
+        .and_then(|changed| changed.duration_since(std::time::UNIX_EPOCH).ok())
+        .map_or(0, |since| since.as_millis());
+    let size = file.map_or(0, |file| file.len());
+    format!("{} {size:x}-{changed:x}", env!("CARGO_PKG_VERSION"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn only_one_lives_in_a_folder_and_its_end_is_seen_at_once() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::at(place.path().join("host"));
+        assert!(matches!(folder.tenancy().unwrap(), Tenancy::Vacant));
+        folder.make().unwrap();
+        let held = folder.move_in().unwrap().unwrap();
+        assert!(folder.move_in().unwrap().is_none());
+        assert!(matches!(folder.tenancy().unwrap(), Tenancy::Unclear));
+        drop(held);
+        assert!(matches!(folder.tenancy().unwrap(), Tenancy::Vacant));
+    }
+
+    #[test]
+    fn a_secret_is_readable_by_its_owner_only() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::at(place.path().join("host"));
+        folder.make().unwrap();
+        folder.keep_secret("token", "abc").unwrap();
+        assert_eq!(folder.secret("token").as_deref(), Some("abc"));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&folder.path().join("token")), 0o600);
+        assert_eq!(mode(folder.path()), 0o700);
+    }
+}

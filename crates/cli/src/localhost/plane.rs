@@ -1,0 +1,121 @@
+//! The host's border to workers, kept by the worker runtime.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use async_trait::async_trait;
+use notation_edge::{Exports, LedgerEntry, Uid};
+use bytes::Bytes;
+use notation_host::{BundleSource, ConvergeError, DataPlane, Host, Snapshot};
+use notation_runtime::{Blobs, Bundle, BundleModule, InspectError, Runtime, Secret, derive};
+
+/// Wires one host to one runtime.
+#[derive(Default)]
+pub struct Plane {
+    runtime: Mutex<Option<Arc<Runtime>>>,
+}
+
+/// Module bytes from the host's artifacts; the host is there before the first version starts.
+#[derive(Default)]
+pub struct HostBlobs(OnceLock<Host>);
+
+impl HostBlobs {
+    /// The host that holds the bytes.
+    pub fn of(&self, host: Host) {
+        // A second host is never opened in this process.
+        let _ = self.0.set(host);
+    }
+}
+
+#[async_trait]
+impl Blobs for HostBlobs {
+    async fn read(&self, digest: &str) -> io::Result<Bytes> {
+        match self.0.get() {
+            Some(host) => host.blob(digest).await,
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+impl Plane {
+    /// From now on workers run here.
+    pub fn run_on(&self, runtime: Runtime) {
+        *self.lock() = Some(Arc::new(runtime));
+    }
+
+    /// The runtime, while it runs.
+    pub fn runtime(&self) -> Option<Arc<Runtime>> {
+        self.lock().clone()
+    }
+
+    /// Takes the runtime out, to end it.
+    pub fn take(&self) -> Option<Arc<Runtime>> {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<Runtime>>> {
+        self.runtime.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl DataPlane for Plane {
+    async fn inspect(&self, bundle: &BundleSource) -> Exports {
+        let Some(runtime) = self.runtime() else {
+            return Exports::Unknown;
+        };
+        let Ok(bundle) = read(bundle).await else {
+            return Exports::Unknown;
+        };
+        match runtime.inspect(&bundle).await {
+            Ok(exports) => {
+                Exports::Known(exports.handlers.iter().map(|handler| handler.name().to_owned()).collect())
+            }
+            Err(InspectError::Refused(error)) => Exports::Broken(format!("{}: {error}", error.code())),
+            Err(InspectError::Unavailable { detail }) => {
+                tracing::warn!(detail, "a bundle could not be checked");
+                Exports::Unknown
+            }
+        }
+    }
+
+    async fn converge(&self, snapshot: &Snapshot) -> Result<(), ConvergeError> {
+        let Some(runtime) = self.runtime() else {
+            return Ok(());
+        };
+        let sealed = |worker: &Uid, name: &str| {
+            let value = snapshot.tenants.values().find_map(|tenant| tenant.sealed(worker, name))?;
+            Some(Secret::new(String::from_utf8_lossy(value.expose()).into_owned()))
+        };
+        let plan = derive(snapshot.tenants.values().map(|tenant| &tenant.world), &sealed);
+        runtime
+            .converge(plan)
+            .await
+            .map_err(|error| ConvergeError(error.to_string()))
+    }
+
+    async fn migrate(
+        &self,
+        _database: &Uid,
+        _files: &[(LedgerEntry, Bytes)],
+    ) -> Result<(), (usize, String)> {
+        Err((0, "this host does not serve databases yet".into()))
+    }
+}
+
+async fn read(source: &BundleSource) -> io::Result<Bundle> {
+    let mut modules = Vec::new();
+    for entry in &source.manifest.entries {
+        modules.push(BundleModule {
+            name: entry.path.clone(),
+            media_type: entry.media_type.clone(),
+            bytes: source.module(&entry.path).await?,
+        });
+    }
+    Ok(Bundle {
+        main_module: source.manifest.main_module.clone().unwrap_or_default(),
+        modules,
+    })
+}

@@ -1,0 +1,183 @@
+//! Finding the local host of a project, starting it when it is needed, replacing a stale one.
+
+use std::{
+    fs::OpenOptions,
+    io::{BufRead as _, BufReader},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    control::{self, Ask},
+    folder::{self, Folder, FolderError, Info, Tenancy},
+};
+use crate::{exit::Exit, failure::Failure};
+
+/// How long an orderly stop may take before the process is ended.
+const STOPPING: Duration = Duration::from_secs(20);
+
+/// The one line the background process writes to whoever started it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// It listens; `info.json` says where.
+    Ready(Info),
+    /// It ended, and why.
+    Failed {
+        /// Stable code.
+        code: String,
+        /// What happened.
+        message: String,
+        /// What to do.
+        help: Option<String>,
+    },
+}
+
+/// The living host of this project, when it is the one this binary would start.
+pub fn find(project: &Path) -> Result<Option<Info>, Failure> {
+    match Folder::of(project).tenancy().map_err(unusable)? {
+        Tenancy::Running(info) if is_ours(&info, project) => Ok(Some(info)),
+        Tenancy::Running(_) | Tenancy::Unclear | Tenancy::Vacant => Ok(None),
+    }
+}
+
+/// The living host of this project, started when there is none, replaced when it is stale: of
+/// another build, or started before the project was moved.
+pub fn ensure(project: &Path, workerd: impl FnOnce() -> Result<(), Failure>) -> Result<Info, Failure> {
+    if let Some(info) = find(project)? {
+        return Ok(info);
+    }
+    let folder = Folder::of(project);
+    folder.make().map_err(unusable)?;
+    let _starting = folder.starting().map_err(unusable)?;
+    // Another command may have started it while this one waited.
+    if let Some(info) = find(project)? {
+        return Ok(info);
+    }
+    // What is fetched is fetched here, where a person sees why it takes time or fails.
+    workerd()?;
+    stop(&folder)?;
+    start(&folder, project)
+}
+
+fn is_ours(info: &Info, project: &Path) -> bool {
+    info.build == folder::build() && info.project == project
+}
+
+fn start(folder: &Folder, project: &Path) -> Result<Info, Failure> {
+    let log = folder.log();
+    let failed = |why: String| {
+        Failure::new(Exit::Fixable, "host::cannot_start", format!("the local host cannot be started: {why}"))
+            .help(format!("its log is {}", log.display()))
+    };
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&log)
+        .map_err(|error| failed(format!("{}: {error}", log.display())))?;
+    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let mut child = Command::new(program)
+        .arg("--project")
+        .arg(project)
+        .args(["host", "serve", "--detached"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(file)
+        .current_dir(project)
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    let stdout = child.stdout.take().expect("it was asked for");
+    let mut line = String::new();
+    BufReader::new(stdout)
+        .read_line(&mut line)
+        .map_err(|error| failed(error.to_string()))?;
+    match serde_json::from_str(&line) {
+        Ok(Word::Ready(info)) => Ok(info),
+        Ok(Word::Failed { code, message, help }) => {
+            let code = super::serve::known_code(&code);
+            let failure = Failure::new(Exit::Fixable, code, message);
+            Err(match help {
+                Some(help) => failure.help(help),
+                None => failure,
+            }
+            .also(format!("its log is {}", log.display())))
+        }
+        Err(_) => {
+            let status = child.wait().map(|status| status.to_string()).unwrap_or_default();
+            Err(failed(format!("it ended without a word ({status})")))
+        }
+    }
+}
+
+/// What an attempt to stop found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// Nobody lived there.
+    NotRunning,
+    /// It ended in order.
+    InOrder,
+    /// It did not answer and was ended.
+    Killed,
+}
+
+/// Stops whoever lives in the folder and waits until it is gone.
+pub fn stop(folder: &Folder) -> Result<Stopped, Failure> {
+    let info = match folder.tenancy().map_err(unusable)? {
+        Tenancy::Vacant => return Ok(Stopped::NotRunning),
+        Tenancy::Running(info) => Some(info),
+        Tenancy::Unclear => None,
+    };
+    let secret = folder.secret(control::SECRET);
+    let asked = match (&info, secret) {
+        (Some(info), Some(secret)) => control::ask(info.control, &secret, Ask::Stop).is_ok(),
+        _ => false,
+    };
+    let patience = if asked { STOPPING } else { Duration::from_secs(2) };
+    if gone_within(folder, patience)? {
+        return Ok(Stopped::InOrder);
+    }
+    let stuck = || {
+        Failure::new(
+            Exit::Fixable,
+            "host::stuck",
+            format!("a process lives in {} and does not answer", folder.path().display()),
+        )
+        .help("end it by hand (its process id is in info.json), then try again")
+    };
+    let pid = info
+        .and_then(|info| i32::try_from(info.pid).ok())
+        .and_then(rustix::process::Pid::from_raw)
+        .ok_or_else(stuck)?;
+    // It holds the lock, so the id is of a living host and not of somebody else.
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).map_err(|_| stuck())?;
+    if gone_within(folder, STOPPING)? {
+        Ok(Stopped::Killed)
+    } else {
+        Err(stuck())
+    }
+}
+
+fn gone_within(folder: &Folder, patience: Duration) -> Result<bool, Failure> {
+    let (send, receive) = mpsc::channel();
+    let folder = folder.clone();
+    // The thread is left behind when it takes longer; it ends with this process.
+    thread::spawn(move || send.send(folder.wait_until_vacant()));
+    match receive.recv_timeout(patience) {
+        Ok(result) => result.map(|()| true).map_err(unusable),
+        Err(_) => Ok(false),
+    }
+}
+
+/// The folder of the local host does not work.
+pub fn unusable(error: FolderError) -> Failure {
+    let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    Failure::new(Exit::Fixable, "host::folder", format!("{error}: {cause}"))
+        .help("the local host keeps its data in .notation/host of the project; make that folder writable for this user")
+}

@@ -1,0 +1,232 @@
+//! What a run tells while it goes on: JSON events, moving lines on a terminal, plain lines elsewhere.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use notation_engine::{EngineEvent, EventSink, StepEvent};
+use notation_planner::{StepKey, Transition};
+use notation_state::Hold;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    command::hold::describe,
+    printer::Printer,
+    render::{cell, plan_json},
+    session,
+};
+
+/// Tells a person or a script what happens.
+pub struct Teller {
+    printer: Printer,
+    moving: Option<Moving>,
+}
+
+/// Lines of running steps, at the bottom of the terminal.
+struct Moving {
+    lines: MultiProgress,
+    running: Mutex<BTreeMap<StepKey, ProgressBar>>,
+}
+
+impl Teller {
+    /// One for this process's streams.
+    pub fn new(printer: &Printer) -> Teller {
+        Teller {
+            printer: *printer,
+            moving: printer.moving().then(|| Moving {
+                lines: MultiProgress::new(),
+                running: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Takes the moving lines away; what was said above them stays.
+    pub fn finish(&self) {
+        if let Some(moving) = &self.moving {
+            let mut running = moving.running.lock().unwrap_or_else(PoisonError::into_inner);
+            for (_, bar) in std::mem::take(&mut *running) {
+                bar.finish_and_clear();
+            }
+        }
+    }
+
+    /// Says a line above the moving ones.
+    pub fn line(&self, text: &str) {
+        match &self.moving {
+            // The moving lines are on this very terminal; hiding them while printing keeps it whole.
+            Some(moving) => moving.lines.suspend(|| self.printer.say(text)),
+            None => self.printer.say(text),
+        }
+    }
+
+    fn start(&self, step: &StepEvent) {
+        let Some(moving) = &self.moving else { return };
+        let bar = moving.lines.add(ProgressBar::new_spinner());
+        let style = ProgressStyle::with_template("  {spinner} {msg}  {elapsed}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner());
+        bar.set_style(style);
+        bar.set_message(format!("{}  {}", step.resource, verb(step.transition)));
+        bar.enable_steady_tick(Duration::from_millis(120));
+        let mut running = moving.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.insert(step.key.clone(), bar);
+    }
+
+    fn wait(&self, step: &StepEvent) {
+        let reason = step.error.as_deref().unwrap_or("not finished yet");
+        let text = format!(
+            "{}  {}, attempt {}: {reason}",
+            step.resource,
+            verb(step.transition),
+            step.attempt
+        );
+        match &self.moving {
+            Some(moving) => {
+                let running = moving.running.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(bar) = running.get(&step.key) {
+                    bar.set_message(cell::cut(&text, self.printer.width.saturating_sub(14)));
+                }
+            }
+            None => self.line(&format!("  {} {text}", cell::paint(cell::SETTLE, "…"))),
+        }
+    }
+
+    fn end(&self, step: &StepEvent) {
+        if let Some(moving) = &self.moving {
+            let mut running = moving.running.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(bar) = running.remove(&step.key) {
+                bar.finish_and_clear();
+            }
+        }
+    }
+}
+
+impl EventSink for Teller {
+    fn event(&self, event: &EngineEvent) {
+        let (name, fields) = to_json(event);
+        self.printer.event(name, fields);
+        if self.printer.json {
+            return;
+        }
+        match event {
+            EngineEvent::StepStarted(step) => self.start(step),
+            EngineEvent::StepWaiting(step) => self.wait(step),
+            EngineEvent::StepDone(step) => {
+                self.end(step);
+                self.line(&format!(
+                    "  {} {}  {}  {}",
+                    cell::paint(cell::CREATE, "✓"),
+                    step.resource,
+                    past(step.transition),
+                    cell::paint(cell::FAINT, &cell::took(step.took_ms)),
+                ));
+            }
+            EngineEvent::StepFailed(step) => {
+                self.end(step);
+                self.line(&format!(
+                    "  {} {}  {} failed: {}",
+                    cell::paint(cell::DELETE, "✗"),
+                    step.resource,
+                    verb(step.transition),
+                    step.error.as_deref().unwrap_or_default(),
+                ));
+            }
+            EngineEvent::StepBlocked(step) => self.line(&format!(
+                "  {} {}  {} not tried",
+                cell::paint(cell::FAINT, "·"),
+                step.resource,
+                verb(step.transition),
+            )),
+            EngineEvent::SettlePass {
+                cycle,
+                pass,
+                of,
+                written,
+            } => {
+                let written: Vec<_> = written.iter().map(ToString::to_string).collect();
+                let found = match written.as_slice() {
+                    [] => "no difference".to_owned(),
+                    names => format!("wrote {}", names.join(", ")),
+                };
+                self.line(&format!(
+                    "  {} {}  settle pass {pass} of at most {of}: {found}",
+                    cell::paint(cell::SETTLE, "="),
+                    cycle.0
+                ));
+            }
+            EngineEvent::HoldWaiting(hold) => {
+                self.line(&format!("waiting: {}", session::held_by(hold)));
+            }
+            EngineEvent::HoldTakenOver(hold) => {
+                self.line(&format!("taken over from a run that is gone: {}", session::held_by(hold)));
+            }
+        }
+    }
+}
+
+fn to_json(event: &EngineEvent) -> (&'static str, Json) {
+    match event {
+        EngineEvent::StepStarted(one) => ("step_started", step(one)),
+        EngineEvent::StepWaiting(one) => ("step_waiting", step(one)),
+        EngineEvent::StepDone(one) => ("step_done", step(one)),
+        EngineEvent::StepFailed(one) => ("step_failed", step(one)),
+        EngineEvent::StepBlocked(one) => ("step_blocked", step(one)),
+        EngineEvent::SettlePass {
+            cycle,
+            pass,
+            of,
+            written,
+        } => {
+            let written: Vec<_> = written.iter().map(ToString::to_string).collect();
+            (
+                "settle_pass",
+                json!({ "cycle": cycle.to_string(), "pass": pass, "of": of, "written": written }),
+            )
+        }
+        EngineEvent::HoldWaiting(hold) => ("hold_waiting", held(hold)),
+        EngineEvent::HoldTakenOver(hold) => ("hold_taken_over", held(hold)),
+    }
+}
+
+fn step(step: &StepEvent) -> Json {
+    json!({
+        "key": step.key.to_string(),
+        "resource": step.resource.as_str(),
+        "transition": plan_json::transition(step.transition),
+        "attempt": step.attempt,
+        "took_ms": step.took_ms,
+        "error": step.error,
+    })
+}
+
+fn held(hold: &Hold) -> Json {
+    describe(hold)
+}
+
+/// What a step does, for people.
+pub fn verb(transition: Transition) -> &'static str {
+    match transition {
+        Transition::Create => "create",
+        Transition::Update => "update",
+        Transition::Revert => "revert",
+        Transition::Delete => "delete",
+        Transition::None => "look",
+        Transition::Unknown => "update",
+        Transition::Settle => "settle",
+    }
+}
+
+/// What a step did, for people.
+pub fn past(transition: Transition) -> &'static str {
+    match transition {
+        Transition::Create => "created",
+        Transition::Update => "updated",
+        Transition::Revert => "reverted",
+        Transition::Delete => "deleted",
+        Transition::None => "as it should be",
+        Transition::Unknown => "decided",
+        Transition::Settle => "settled",
+    }
+}

@@ -1,0 +1,8 @@
+//! Plans, values, reports and graphs as text and as JSON. Pure: nothing here prints.
+
+pub mod cell;
+pub mod graph;
+pub mod plan_json;
+pub mod plan_text;
+pub mod report;
+pub mod value;

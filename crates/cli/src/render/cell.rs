@@ -1,0 +1,111 @@
+//! Small pieces of text: colours, padding, folding, quantities with units.
+
+use anstyle::{AnsiColor, Style};
+
+/// Green: something comes.
+pub const CREATE: Style = AnsiColor::Green.on_default();
+/// Yellow: something changes.
+pub const UPDATE: Style = AnsiColor::Yellow.on_default();
+/// Red: something goes, or went wrong.
+pub const DELETE: Style = AnsiColor::Red.on_default();
+/// Cyan: settling, waiting.
+pub const SETTLE: Style = AnsiColor::Cyan.on_default();
+/// Faint: details.
+pub const FAINT: Style = Style::new().dimmed();
+/// Bold: titles.
+pub const BOLD: Style = Style::new().bold();
+
+/// The text in a style. The stream strips it where colours are not wanted.
+pub fn paint(style: Style, text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("{style}{text}{style:#}")
+    }
+}
+
+/// Columns a text takes on a terminal.
+pub fn columns(text: &str) -> usize {
+    console::measure_text_width(text)
+}
+
+/// The text and as many spaces as are missing to `width` columns.
+pub fn pad(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(columns(text));
+    format!("{text}{}", " ".repeat(missing))
+}
+
+/// The text, cut to `width` columns with an ellipsis when it is longer.
+pub fn cut(text: &str, width: usize) -> String {
+    console::truncate_str(text, width.max(2), "…").into_owned()
+}
+
+/// Words in lines of at most `width` columns; a longer word stands alone.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let current = lines.last_mut().expect("there is always a line");
+        if current.is_empty() {
+            current.push_str(word);
+        } else if columns(current) + 1 + columns(word) <= width {
+            current.push(' ');
+            current.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+/// A number of bytes with a unit.
+pub fn bytes(count: u64) -> String {
+    match count {
+        0..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        1_000_000.. => format!("{:.1} MB", count as f64 / 1e6),
+    }
+}
+
+/// A time span with a unit.
+pub fn took(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{:.1} s", ms as f64 / 1e3),
+        60_000.. => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+    }
+}
+
+/// `1 resource`, `2 resources`.
+pub fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    }
+}
+
+/// `1 pass`, `3 passes`.
+pub fn passes(number: u32) -> String {
+    match number {
+        1 => "1 pass".into(),
+        number => format!("{number} passes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_text_has_the_asked_width() {
+        assert_eq!(cut("abcdefgh", 5), "abcd…");
+        assert_eq!(cut("abc", 5), "abc");
+        assert_eq!(columns(&pad("ä", 4)), 4);
+    }
+
+    #[test]
+    fn quantities_have_units() {
+        assert_eq!(bytes(1_234), "1.2 kB");
+        assert_eq!(took(65_000), "1 min 5 s");
+        assert_eq!(count(2, "resource"), "2 resources");
+    }
+}

@@ -1,0 +1,378 @@
+//! A plan as people read it (`style.md` §10): one row per step, one symbol per transition.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anstyle::Style;
+use notation_model::{Incarnation, Record, ResourceId, Value};
+use notation_planner::{Change, Cycle, Goal, Plan, Step, Subject, Summary, Transition, Why};
+
+use crate::render::{cell, value};
+
+/// A plan with what is needed to show it.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// What will be done.
+    pub plan: &'a Plan,
+    /// What is recorded: types of what leaves.
+    pub records: &'a BTreeMap<Incarnation, Record>,
+}
+
+/// How to lay it out.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// Columns at hand.
+    pub width: usize,
+    /// Field values below each row.
+    pub details: Details,
+}
+
+/// How much to tell about fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Details {
+    /// Rows only.
+    None,
+    /// Long values folded.
+    Folded,
+    /// Everything.
+    Full,
+}
+
+struct Row {
+    symbol: &'static str,
+    style: Style,
+    who: String,
+    ty: String,
+    action: &'static str,
+    remarks: Vec<String>,
+    changes: Vec<Change>,
+}
+
+/// Whether there is something to do, or may be.
+pub fn anything(summary: &Summary) -> bool {
+    summary.create + summary.update + summary.revert + summary.replace + summary.delete + summary.unknown > 0
+}
+
+/// The last line of a plan with something to do.
+pub fn summary_line(summary: &Summary) -> String {
+    let mut parts = vec![
+        format!("{} to create", summary.create),
+        format!("{} to update", summary.update),
+        format!("{} to delete", summary.delete),
+    ];
+    for (number, what) in [(summary.replace, "to replace"), (summary.revert, "to revert")] {
+        if number > 0 {
+            parts.push(format!("{number} {what}"));
+        }
+    }
+    if summary.unknown > 0 {
+        parts.push(format!("{} decided while running", summary.unknown));
+    }
+    if summary.unchanged > 0 {
+        parts.push(format!("{} unchanged", summary.unchanged));
+    }
+    format!("Plan: {}", parts.join(", "))
+}
+
+/// The whole plan.
+pub fn render(shown: Shown<'_>, layout: Layout) -> String {
+    let plan = shown.plan;
+    let summary = plan.summary();
+    let mut text = format!("{}\n", cell::paint(cell::BOLD, &plan.deployment.to_string()));
+    let rows: Vec<Row> = plan.steps.iter().filter_map(|step| row(shown, step)).collect();
+    if !rows.is_empty() {
+        text.push('\n');
+        write_rows(&mut text, &rows, layout);
+    }
+    let notes = notes(plan, layout.width);
+    if !notes.is_empty() {
+        text.push('\n');
+        text.push_str(&notes);
+    }
+    text.push('\n');
+    if anything(&summary) {
+        text.push_str(&cell::paint(cell::BOLD, &summary_line(&summary)));
+    } else {
+        text.push_str(&nothing(&summary));
+    }
+    text.push('\n');
+    text
+}
+
+/// What is said when there is nothing to do.
+fn nothing(summary: &Summary) -> String {
+    match summary.unchanged {
+        0 => "Nothing to do: nothing is deployed and nothing is asked for".into(),
+        1 => "Nothing to do: 1 resource is as it should be".into(),
+        many => format!("Nothing to do: {many} resources are as they should be"),
+    }
+}
+
+fn notes(plan: &Plan, width: usize) -> String {
+    let mut text = String::new();
+    for note in &plan.notes {
+        let (word, style) = match note.code {
+            "unavailable_while_replaced" | "waived_holder" | "unknown_type" | "drift" => {
+                ("warning", cell::UPDATE)
+            }
+            _ => ("note", cell::SETTLE),
+        };
+        let mut lines = cell::wrap(&note.message, width.saturating_sub(word.len() + 4)).into_iter();
+        let first = lines.next().unwrap_or_default();
+        text.push_str(&format!("  {}  {first}\n", cell::paint(style, word)));
+        for line in lines {
+            text.push_str(&format!("  {}  {line}\n", " ".repeat(word.len())));
+        }
+    }
+    text
+}
+
+/// The resource a step is about; `None` for a settle step.
+pub fn resource(step: &Step) -> Option<&ResourceId> {
+    match &step.key.subject {
+        Subject::Incarnation(incarnation) => Some(&incarnation.resource),
+        Subject::Cycle(_) => None,
+    }
+}
+
+/// The type of the resource a step is about.
+pub fn type_of(shown: Shown<'_>, step: &Step) -> Option<String> {
+    let Subject::Incarnation(incarnation) = &step.key.subject else {
+        return None;
+    };
+    let staying = shown.plan.intended.get(incarnation).map(|intended| &intended.ty);
+    let leaving = || shown.records.get(incarnation).map(|record| &record.ty);
+    staying.or_else(leaving).map(ToString::to_string)
+}
+
+fn row(shown: Shown<'_>, step: &Step) -> Option<Row> {
+    let (symbol, style, action) = match (step.forecast.transition, step.goal) {
+        (Transition::None, _) => return None,
+        (Transition::Create, Goal::Placeholder) => ("+", cell::CREATE, "create as placeholder"),
+        (Transition::Create, _) => ("+", cell::CREATE, "create"),
+        (Transition::Update, _) => ("~", cell::UPDATE, "update"),
+        (Transition::Revert, _) => ("<", cell::UPDATE, "revert"),
+        (Transition::Delete, _) => ("-", cell::DELETE, "delete"),
+        (Transition::Unknown, _) => ("?", cell::UPDATE, "may update"),
+        (Transition::Settle, _) => ("=", cell::SETTLE, "settle"),
+    };
+    if let Subject::Cycle(key) = &step.key.subject {
+        let cycle = shown.plan.cycles.iter().find(|cycle| &cycle.key == key)?;
+        return Some(settle_row(cycle, symbol, style, action));
+    }
+    let Subject::Incarnation(incarnation) = &step.key.subject else {
+        return None;
+    };
+    Some(Row {
+        symbol,
+        style,
+        who: incarnation.to_string(),
+        ty: type_of(shown, step).unwrap_or_default(),
+        action,
+        remarks: remarks(shown, incarnation, step),
+        changes: step.forecast.changes.clone(),
+    })
+}
+
+fn settle_row(cycle: &Cycle, symbol: &'static str, style: Style, action: &'static str) -> Row {
+    let members: Vec<_> = cycle.members.iter().map(ToString::to_string).collect();
+    let mut remarks = vec![format!("at most {}", cell::passes(cycle.passes))];
+    let again: Vec<_> = cycle.may_write.iter().map(ToString::to_string).collect();
+    if !again.is_empty() {
+        remarks.push(format!("may write {} again", again.join(", ")));
+    }
+    Row {
+        symbol,
+        style,
+        who: members.join(", "),
+        ty: String::new(),
+        action,
+        remarks,
+        changes: Vec::new(),
+    }
+}
+
+fn remarks(shown: Shown<'_>, incarnation: &Incarnation, step: &Step) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if !step.forecast.leaves_out.is_empty() {
+        remarks.push(format!("leaves out {}", step.forecast.leaves_out.join(", ")));
+    }
+    match &step.why {
+        Why::New | Why::Changed | Why::Settles | Why::Unchanged => {}
+        Why::Gone => remarks.push("was found gone".into()),
+        Why::Drift => remarks.push("differs at the provider".into()),
+        Why::Replaces { because } => remarks.push(format!("replaces: {}", because.join(", "))),
+        Why::Replaced => remarks.push("replaced".into()),
+        Why::Removed => remarks.push("not in the program".into()),
+        Why::OpensLoop => match step.forecast.transition {
+            Transition::Revert => remarks.push("opens a loop".into()),
+            _ => {}
+        },
+        Why::LetsGo => remarks.push("lets go".into()),
+    }
+    if step.goal == Goal::Complete
+        && let Some(intended) = shown.plan.intended.get(incarnation)
+        && !intended.may_replace.is_empty()
+        && step.forecast.transition != Transition::Create
+    {
+        remarks.push(format!("may replace, depending on {}", intended.may_replace.join(", ")));
+    }
+    remarks
+}
+
+fn write_rows(text: &mut String, rows: &[Row], layout: Layout) {
+    let widest = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    let who = widest(&|row| if row.ty.is_empty() { 0 } else { cell::columns(&row.who) }).min(28);
+    let ty = widest(&|row| cell::columns(&row.ty)).min(24);
+    let action = widest(&|row| row.action.len());
+    for row in rows {
+        let names = if row.ty.is_empty() {
+            cell::pad(&cell::cut(&row.who, who + 3 + ty), who + 3 + ty)
+        } else {
+            let id = cell::pad(&cell::cut(&row.who, who), who);
+            format!("{id}   {}", cell::pad(&cell::cut(&row.ty, ty), ty))
+        };
+        let head = format!(
+            "  {} {names}   {}",
+            cell::paint(row.style, row.symbol),
+            cell::paint(row.style, row.action),
+        );
+        let pad = " ".repeat(action - row.action.len());
+        let start = 4 + who + 3 + ty + 3 + action + 3;
+        let remark = row.remarks.join("; ");
+        if remark.is_empty() {
+            text.push_str(&head);
+            text.push('\n');
+        } else if start + cell::columns(&remark) <= layout.width {
+            text.push_str(&format!("{head}{pad}   {remark}\n"));
+        } else {
+            text.push_str(&format!("{head}\n"));
+            for line in cell::wrap(&remark, layout.width.saturating_sub(6)) {
+                text.push_str(&format!("      {line}\n"));
+            }
+        }
+        if layout.details != Details::None {
+            write_changes(text, row, layout);
+        }
+    }
+}
+
+fn write_changes(text: &mut String, row: &Row, layout: Layout) {
+    let lines: Vec<Line> = row.changes.iter().flat_map(change_lines).collect();
+    let path = lines
+        .iter()
+        .map(|line| cell::columns(&line.path))
+        .max()
+        .unwrap_or(0)
+        .min(24);
+    let room = layout.width.saturating_sub(6 + path + 2);
+    for line in &lines {
+        let shown = match layout.details {
+            Details::Full => line.whole(usize::MAX),
+            Details::Folded | Details::None => line.whole(room),
+        };
+        let path = cell::pad(&cell::cut(&line.path, 24), path);
+        text.push_str(&format!(
+            "      {}  {}\n",
+            cell::paint(cell::FAINT, &path),
+            shown.trim_end()
+        ));
+    }
+}
+
+/// One line about one field.
+struct Line {
+    path: String,
+    mark: &'static str,
+    before: Option<Value>,
+    after: Option<Value>,
+}
+
+impl Line {
+    fn whole(&self, room: usize) -> String {
+        match (&self.before, &self.after) {
+            (None, Some(after)) => {
+                let room = room.saturating_sub(cell::columns(self.mark));
+                format!("{}{}", self.mark, value::folded(after, room))
+            }
+            (Some(before), Some(after)) => {
+                let both = room.saturating_sub(4);
+                let whole = cell::columns(&value::inline(before)) + cell::columns(&value::inline(after));
+                if whole <= both {
+                    return format!("{} → {}", value::inline(before), value::inline(after));
+                }
+                let half = both / 2;
+                format!("{} → {}", value::folded(before, half), value::folded(after, half))
+            }
+            (Some(before), None) if self.mark.is_empty() => {
+                let room = room.saturating_sub(8);
+                format!("{} → unset", value::folded(before, room))
+            }
+            (Some(before), None) => {
+                let room = room.saturating_sub(cell::columns(self.mark));
+                format!("{}{}", self.mark, value::folded(before, room))
+            }
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// Lists and maps are compared inside, so that a line shows what really changes.
+fn change_lines(change: &Change) -> Vec<Line> {
+    match (&change.before, &change.after) {
+        (Some(Value::List(before)), Some(Value::List(after))) => {
+            let gone = missing(before, after).map(|item| ("- ", Some(item), None));
+            let come = missing(after, before).map(|item| ("+ ", None, Some(item)));
+            let mut lines: Vec<Line> = gone
+                .chain(come)
+                .map(|(mark, before, after)| Line {
+                    path: change.path.clone(),
+                    mark,
+                    before,
+                    after,
+                })
+                .collect();
+            if lines.is_empty() {
+                lines.push(plain(change));
+            }
+            lines
+        }
+        (Some(Value::Map(before)), Some(Value::Map(after))) => {
+            let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+            keys.into_iter()
+                .filter(|key| before.get(*key) != after.get(*key))
+                .flat_map(|key| {
+                    change_lines(&Change {
+                        path: format!("{}.{key}", change.path),
+                        before: before.get(key).cloned(),
+                        after: after.get(key).cloned(),
+                    })
+                })
+                .collect()
+        }
+        (before, after) if before.is_some() || after.is_some() => vec![plain(change)],
+        _ => Vec::new(),
+    }
+}
+
+fn plain(change: &Change) -> Line {
+    Line {
+        path: change.path.clone(),
+        mark: "",
+        before: change.before.clone(),
+        after: change.after.clone(),
+    }
+}
+
+/// Items of one list that the other lacks, counting repetitions.
+fn missing<'a>(of: &'a [Value], from: &'a [Value]) -> impl Iterator<Item = Value> + 'a {
+    let mut rest: Vec<&Value> = from.iter().collect();
+    of.iter()
+        .filter(move |item| match rest.iter().position(|other| other == item) {
+            Some(at) => {
+                rest.swap_remove(at);
+                false
+            }
+            None => true,
+        })
+        .cloned()
+}

@@ -1,0 +1,216 @@
+//! A plan on disk: what it was made of, so that exactly this plan is run or none.
+//!
+//! It holds no value in clear that the plan itself would hide, and names code by digest. Running
+//! it plans again from the same program, state and flags and refuses when anything moved.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use notation_model::{Desired, DesiredGraph, Incarnation, Record};
+use notation_planner::Plan;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    args::Shaping,
+    exit::Exit,
+    failure::Failure,
+    render::{plan_json, plan_text::Shown},
+};
+
+/// The file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SavedPlan {
+    /// Layout of this file.
+    format: u32,
+    /// Version that wrote it; digests of another one cannot be compared.
+    notation: String,
+    /// `app:stage:entry`.
+    pub deployment: String,
+    /// Makes digests of equal values in two files differ.
+    salt: String,
+    /// Flags it was planned with.
+    pub flags: Flags,
+    /// Digest of every desired resource, by id.
+    program: BTreeMap<String, String>,
+    /// Version of every record.
+    state: BTreeMap<String, u64>,
+    /// The plan as the `plan` event shows it.
+    plan: Json,
+}
+
+/// Flags that shape a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flags {
+    /// `--no-refresh`.
+    pub no_refresh: bool,
+    /// `--target`.
+    pub target: Vec<String>,
+    /// `--replace`.
+    pub replace: Vec<String>,
+    /// `--adopt`.
+    pub adopt: Vec<String>,
+}
+
+const FORMAT: u32 = 1;
+
+impl Flags {
+    /// Those of the command line.
+    pub fn of(shaping: &Shaping) -> Flags {
+        let texts = |ids: &[notation_model::ResourceId]| ids.iter().map(ToString::to_string).collect();
+        Flags {
+            no_refresh: shaping.no_refresh,
+            target: texts(&shaping.target),
+            replace: texts(&shaping.replace),
+            adopt: texts(&shaping.adopt),
+        }
+    }
+
+    /// The same plan again: everything else as the command line says.
+    pub fn onto(&self, shaping: &Shaping) -> Result<Shaping, Failure> {
+        let ids = |texts: &[String]| {
+            texts
+                .iter()
+                .map(|text| text.parse().map_err(|_| not_a_plan("it names an impossible id")))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Shaping {
+            no_refresh: self.no_refresh,
+            target: ids(&self.target)?,
+            replace: ids(&self.replace)?,
+            adopt: ids(&self.adopt)?,
+            ..shaping.clone()
+        })
+    }
+}
+
+impl SavedPlan {
+    /// What is to be kept of a plan.
+    pub fn of(plan: &Plan, flags: Flags, desired: &DesiredGraph, records: &BTreeMap<Incarnation, Record>) -> SavedPlan {
+        let mut salt = [0; 16];
+        getrandom::fill(&mut salt).expect("the system has a source of randomness");
+        let salt = hex::encode(salt);
+        SavedPlan {
+            format: FORMAT,
+            notation: env!("CARGO_PKG_VERSION").into(),
+            deployment: plan.deployment.to_string(),
+            program: program(desired, &salt),
+            state: versions(records),
+            plan: plan_json::plan(Shown { plan, records }),
+            salt,
+            flags,
+        }
+    }
+
+    /// Writes it, readable by its owner only.
+    pub fn write(&self, path: &Path) -> Result<(), Failure> {
+        use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
+        let text = serde_json::to_string_pretty(self).expect("it is plain data");
+        fs::OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(path)
+            .and_then(|mut file| writeln!(file, "{text}").and_then(|()| file.sync_all()))
+            .map_err(|error| unreadable(path, "written", &error))
+    }
+
+    /// Reads it.
+    pub fn read(path: &Path) -> Result<SavedPlan, Failure> {
+        let bytes = fs::read(path).map_err(|error| unreadable(path, "read", &error))?;
+        let saved: SavedPlan = serde_json::from_slice(&bytes).map_err(|error| not_a_plan(&error.to_string()))?;
+        if saved.format != FORMAT || saved.notation != env!("CARGO_PKG_VERSION") {
+            return Err(not_a_plan(&format!("version {} wrote it", saved.notation)));
+        }
+        Ok(saved)
+    }
+
+    /// Refuses unless planning again gave the very same plan, from the same program and state.
+    pub fn unmoved(&self, plan: &Plan, desired: &DesiredGraph, records: &BTreeMap<Incarnation, Record>) -> Result<(), Failure> {
+        if self.deployment != plan.deployment.to_string() {
+            return Err(Failure::new(
+                Exit::Fixable,
+                "plan_file::other_deployment",
+                format!("the plan was saved for {}, not for {}", self.deployment, plan.deployment),
+            )
+            .help("name the entry and stage that the plan was made for"));
+        }
+        let mut moved = differences("in the program", &self.program, &program(desired, &self.salt));
+        moved.extend(differences("in the state", &self.state, &versions(records)));
+        if moved.is_empty() && self.plan["steps"] != plan_json::plan(Shown { plan, records })["steps"] {
+            moved.push("what the providers have, or a secret".into());
+        }
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let mut failure = Failure::new(
+            Exit::Fixable,
+            "plan_file::moved",
+            "since the plan was saved, something moved; nothing was written",
+        )
+        .help("plan again, look at it, and save it with `notation plan ENTRY --stage STAGE --out FILE`");
+        for line in moved {
+            failure = failure.also(format!("moved: {line}"));
+        }
+        Err(failure)
+    }
+}
+
+fn differences<T: PartialEq>(place: &str, before: &BTreeMap<String, T>, now: &BTreeMap<String, T>) -> Vec<String> {
+    let gone = before.keys().filter(|id| !now.contains_key(*id)).map(|id| format!("{id} {place}: gone"));
+    let come = now.iter().filter_map(|(id, value)| match before.get(id) {
+        None => Some(format!("{id} {place}: new")),
+        Some(old) if old != value => Some(format!("{id} {place}: changed")),
+        Some(_) => None,
+    });
+    gone.chain(come).collect()
+}
+
+fn program(desired: &DesiredGraph, salt: &str) -> BTreeMap<String, String> {
+    desired
+        .resources
+        .values()
+        .map(|one| (one.id.to_string(), digest(one, salt)))
+        .collect()
+}
+
+/// Of everything but places in the source, so that moving a line moves nothing.
+fn digest(desired: &Desired, salt: &str) -> String {
+    let contributions: Vec<_> = desired
+        .contributions
+        .iter()
+        .map(|contribution| (&contribution.field, &contribution.value))
+        .collect();
+    let depend_on: Vec<_> = desired.depend_on.iter().map(|edge| &edge.target).collect();
+    let whole = format!(
+        "{salt} {:?}",
+        (&desired.ty, &desired.config, contributions, depend_on, &desired.marks, &desired.formerly)
+    );
+    hex::encode(Sha256::digest(whole.as_bytes()))
+}
+
+fn versions(records: &BTreeMap<Incarnation, Record>) -> BTreeMap<String, u64> {
+    records
+        .iter()
+        .map(|(incarnation, record)| (incarnation.to_string(), record.version))
+        .collect()
+}
+
+fn unreadable(path: &Path, verb: &str, error: &std::io::Error) -> Failure {
+    Failure::new(
+        Exit::Fixable,
+        "plan_file::unreadable",
+        format!("{} cannot be {verb}: {error}", path.display()),
+    )
+    .help("check the path and its permissions")
+}
+
+fn not_a_plan(why: &str) -> Failure {
+    Failure::new(
+        Exit::Fixable,
+        "plan_file::not_a_plan",
+        format!("the file is no plan that this version saved: {why}"),
+    )
+    .help("save one with `notation plan ENTRY --stage STAGE --out FILE`")
+}

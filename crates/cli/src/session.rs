@@ -1,0 +1,253 @@
+//! Wiring of one command: the state store with its key, this machine, the providers.
+
+use std::{
+    env,
+    future::Future,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use notation_model::{DeploymentId, Incarnation, TypeSet};
+use notation_engine::{DriftCheck, EngineError, RunOptions};
+use notation_program::ProjectConfig;
+use notation_provider::{Provider, Registry};
+use notation_provider_edge::EdgeProvider;
+use notation_provider_sim::SimProvider;
+use notation_state::{
+    Acquired, Batch, Change, Claim, DeploymentState, Hold, KeySource, Machine, RunId, SqliteStore, StateStore, Summary,
+};
+
+use crate::{edge_host::EdgeHost, exit::Exit, failure::Failure, printer::Printer, project::InConfig};
+
+/// Runs the asynchronous part of a command. One thread: nothing here computes for long.
+pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            Failure::new(Exit::Fixable, "system::no_threads", format!("no event loop can be made: {error}"))
+        })?
+        .block_on(work)
+}
+
+/// The state store of a project: `NOTATION_STATE`, else `state` of the config, else SQLite in
+/// `.notation/`. Reading makes no file.
+pub fn store(config: &ProjectConfig) -> Result<Arc<dyn StateStore>, Failure> {
+    let url = env::var("NOTATION_STATE").ok().or_else(|| config.state.clone());
+    let path = match url {
+        None => config.root.join(".notation").join("state.db"),
+        Some(url) => sqlite_path(&config.root, &url)?,
+    };
+    Ok(Arc::new(SqliteStore::open(path, key_source()?)))
+}
+
+/// `sqlite:path`, `file:path` or a plain path, relative to the project.
+fn sqlite_path(root: &Path, url: &str) -> Result<PathBuf, Failure> {
+    let scheme = url.split_once(':').filter(|(scheme, _)| scheme.len() > 1);
+    let path = match scheme {
+        Some(("sqlite" | "file", path)) => path.strip_prefix("//").unwrap_or(path),
+        Some((other, _)) => {
+            return Err(Failure::new(
+                Exit::Fixable,
+                "state::unknown_kind",
+                format!("state cannot be kept at {url:?}: {other} is not known"),
+            )
+            .help("use sqlite:PATH, in NOTATION_STATE or as `state` in notation.config.ts"));
+        }
+        None => url,
+    };
+    Ok(root.join(path))
+}
+
+/// `NOTATION_PASSPHRASE`, else `NOTATION_KEY_FILE`, else a key file of the user.
+fn key_source() -> Result<KeySource, Failure> {
+    if let Ok(passphrase) = env::var("NOTATION_PASSPHRASE")
+        && !passphrase.is_empty()
+    {
+        return Ok(KeySource::passphrase(passphrase));
+    }
+    if let Some(file) = env::var_os("NOTATION_KEY_FILE").filter(|file| !file.is_empty()) {
+        return Ok(KeySource::File(file.into()));
+    }
+    Ok(KeySource::File(folders()?.config_dir().join("key")))
+}
+
+/// The user's own folders.
+fn folders() -> Result<directories::ProjectDirs, Failure> {
+    directories::ProjectDirs::from("", "", "notation").ok_or_else(|| {
+        Failure::new(Exit::Fixable, "system::no_home", "this user has no home folder")
+            .help("set HOME, or NOTATION_KEY_FILE and NOTATION_CACHE_DIR")
+    })
+}
+
+/// Where downloads are kept: `NOTATION_CACHE_DIR`, else the user's cache folder.
+pub fn cache() -> Result<PathBuf, Failure> {
+    match env::var_os("NOTATION_CACHE_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => Ok(dir.into()),
+        None => Ok(folders()?.cache_dir().to_owned()),
+    }
+}
+
+/// Where the simulated cloud of a project lives.
+pub fn sim_dir(config: &ProjectConfig) -> PathBuf {
+    match env::var_os("NOTATION_SIM_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => dir.into(),
+        None => config.root.join(".notation").join("sim"),
+    }
+}
+
+/// This process on this machine.
+pub fn machine() -> Machine {
+    let named = env::var("NOTATION_MACHINE").ok().filter(|name| !name.is_empty());
+    Machine::here(named.unwrap_or_else(|| {
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
+    }))
+}
+
+/// Every type that programs can use. Needs nobody to be there.
+pub fn types() -> TypeSet {
+    TypeSet::new(notation_provider_sim::types().into_iter().chain(notation_provider_edge::types()))
+}
+
+/// One deployment with its store and the providers.
+pub struct Wiring {
+    /// Which.
+    pub deployment: DeploymentId,
+    /// Where its state is.
+    pub store: Arc<dyn StateStore>,
+    /// Who makes what.
+    pub registry: Registry,
+    root: PathBuf,
+    edge: EdgeHost,
+}
+
+impl Wiring {
+    /// Wires a deployment of a project. Nothing is opened or started yet.
+    pub fn of(config: &ProjectConfig, deployment: DeploymentId, printer: &Printer) -> Result<Wiring, Failure> {
+        let edge = EdgeHost::of(config.root.clone(), printer);
+        let providers: Vec<Arc<dyn Provider>> = vec![
+            Arc::new(SimProvider::open(sim_dir(config))),
+            Arc::new(EdgeProvider::new(edge.clone())),
+        ];
+        Ok(Wiring {
+            deployment,
+            store: store(config)?,
+            registry: Registry::new(providers).expect("our own providers have names of their own"),
+            root: config.root.clone(),
+            edge,
+        })
+    }
+
+    /// Brings the edge host up before anything is looked at, when recorded resources live on it;
+    /// so that a person sees what keeps it from starting, and not a read that failed.
+    pub async fn reach_recorded(&self, options: &RunOptions) -> Result<(), Failure> {
+        if options.drift == DriftCheck::Skip {
+            return Ok(());
+        }
+        let state = self.store.load(&self.deployment).await?;
+        let recorded = state.records.values().map(|record| &record.ty);
+        let open = state.open.iter().map(|open| &open.intent.draft.ty);
+        if recorded.chain(open).any(|ty| ty.provider() == "edge") {
+            self.reach().await?;
+        }
+        Ok(())
+    }
+
+    /// Brings the edge host up.
+    pub async fn reach(&self) -> Result<(), Failure> {
+        let edge = self.edge.clone();
+        let found = tokio::task::spawn_blocking(move || edge.find()).await;
+        found
+            .unwrap_or_else(|_| {
+                Err(Failure::new(Exit::Bug, "notation::bug", "the search for the host broke off"))
+            })
+            .map(drop)
+    }
+
+    /// An engine error with the places of this project.
+    pub fn failure(&self, error: EngineError) -> Failure {
+        crate::command::run::failure(&self.root, &self.deployment, error)
+    }
+}
+
+/// Deployments of the project's store.
+pub fn deployments(config: &ProjectConfig) -> Result<Vec<Summary>, Failure> {
+    let store = store(config)?;
+    block_on(async move { Ok(store.deployments().await?) })
+}
+
+/// Refuses an entry that is neither in the config nor known to the state.
+pub fn known(state: &DeploymentState, in_config: InConfig) -> Result<(), Failure> {
+    in_config.or_in(state.last_run_ms.is_some() || !state.records.is_empty())
+}
+
+/// Takes incarnations out of the state, under a hold of its own.
+pub fn forget(
+    store: &dyn StateStore,
+    deployment: &DeploymentId,
+    gone: Vec<Incarnation>,
+) -> Result<(), Failure> {
+    block_on(async {
+        let claim = Claim {
+            run: RunId::random(),
+            machine: machine(),
+            now_ms: now_ms(),
+            over: None,
+        };
+        let hold = match store.acquire(deployment, &claim).await? {
+            Acquired::Free(hold) | Acquired::TakenOver { hold, .. } => hold,
+            Acquired::Taken(other) => return Err(held(&other)),
+        };
+        let batch = Batch {
+            entries: Vec::new(),
+            changes: gone.into_iter().map(Change::Remove).collect(),
+        };
+        let appended = store.append(deployment, &hold, batch).await;
+        store.release(deployment, &hold).await?;
+        Ok(appended?)
+    })
+}
+
+/// Another run holds the deployment.
+pub fn held(hold: &Hold) -> Failure {
+    Failure::new(Exit::Held, "run::held", held_by(hold))
+        .help("wait for that run to end; if it is known to be over: notation hold clear ENTRY --stage STAGE")
+}
+
+/// Who holds a deployment, from where, since when.
+pub fn held_by(hold: &Hold) -> String {
+    let user = match hold.machine.user.as_str() {
+        "" => String::new(),
+        user => format!("{user} on "),
+    };
+    format!(
+        "held by run {} of {user}{} (process {}) since {}",
+        hold.run,
+        hold.machine.name,
+        hold.machine.pid,
+        time(hold.since_ms)
+    )
+}
+
+/// A command that asks was started where nobody can answer.
+pub fn needs_yes(command: &str) -> Failure {
+    Failure::new(
+        Exit::Usage,
+        "usage::needs_yes",
+        format!("{command} asks before it changes something, and there is no terminal to ask on"),
+    )
+    .help(format!("look at what it would do, then type: notation {command} ... --yes"))
+}
+
+/// Milliseconds since 1970 as RFC 3339.
+pub fn time(ms: u64) -> String {
+    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(ms)
+        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+        .unwrap_or_default()
+}
+
+/// Now, in milliseconds since 1970.
+pub fn now_ms() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)
+}

@@ -1,0 +1,142 @@
+//! `--json`: one object per line on stdout, in the shape that scripts rely on.
+
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+use serde_json::{Value as Json, json};
+use support::{Project, Ran};
+
+const PAIR: &str = r#"
+import { secret } from "@notation/core";
+import { Worker } from "@notation/sim";
+const a = new Worker({ id: "a", config: { secret: secret("KEY") } });
+const b = new Worker({ id: "b", config: {} });
+a.contribute({ bindings: [{ type: "service", service: b.Name }] });
+b.contribute({ bindings: [{ type: "service", service: a.Name }] });
+export const nameOfA = a.Name;
+"#;
+
+fn set_secret(shop: &Project) {
+    let mut child = shop
+        .command()
+        .args(["secret", "set", "main", "KEY", "--stage", "dev"])
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"hunter2\n").unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+fn events(ran: &Ran, name: &str) -> Vec<Json> {
+    ran.events().into_iter().filter(|event| event["event"] == name).collect()
+}
+
+#[test]
+fn a_deploy_tells_its_plan_its_steps_and_its_report() {
+    let shop = Project::new();
+    shop.program(PAIR);
+    set_secret(&shop);
+    let ran = shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"]).exits(0);
+    for event in ran.events() {
+        assert!(event["event"].is_string() && event["at"].is_string(), "{event}");
+        let at = event["at"].as_str().unwrap();
+        assert!(at.ends_with('Z') && at.contains('T'), "{at}");
+    }
+    let plan = ran.event("plan");
+    assert_eq!(plan["deployment"], "shop:dev:main");
+    let step = plan["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|step| step["resource"] == "b" && step["goal"] == "complete")
+        .unwrap();
+    assert_eq!(step["type"], "sim/Worker");
+    assert_eq!(step["generation"], 0);
+    assert_eq!(step["transition"], "create");
+    assert!(step["after"].as_array().is_some_and(|after| !after.is_empty()));
+    let whole = plan.to_string();
+    assert!(whole.contains(r#"{"secret":true}"#), "{whole}");
+    assert!(whole.contains(r#"{"unknown":"a.Name"}"#), "{whole}");
+    assert!(!ran.said().contains("hunter2"));
+    let settle = plan["steps"].as_array().unwrap().iter().find(|step| step["goal"] == "settled").unwrap();
+    assert!(settle["cycle"].is_string() && settle["resource"].is_null() && settle["transition"].is_null());
+    assert_eq!(plan["cycles"][0]["members"], json!(["a", "b"]));
+    assert_eq!(plan["cycles"][0]["placeholders"], json!(["a"]));
+    assert_eq!(events(&ran, "step_started").len(), 3);
+    let done = events(&ran, "step_done");
+    let names: Vec<_> = done.iter().map(|step| (step["resource"].as_str(), step["transition"].as_str())).collect();
+    assert!(names.starts_with(&[(Some("a"), Some("create")), (Some("b"), Some("create")), (Some("a"), Some("update"))]), "{names:?}");
+    assert!(done.iter().all(|step| step["took_ms"].is_u64() && step["attempt"].is_u64() && step["key"].is_string()));
+    let report = ran.event("report");
+    assert_eq!(report["status"], "done");
+    assert_eq!(report["outputs"]["nameOfA"], "shop-dev-a");
+    assert_eq!(report["failed"], json!([]));
+    assert!(report["took_ms"].is_u64());
+}
+
+#[test]
+fn a_failed_step_and_what_it_blocks_are_told() {
+    let shop = Project::new();
+    shop.program(PAIR);
+    set_secret(&shop);
+    shop.faults(json!([{ "op": "create", "name": "shop-dev-b", "do": "fail" }]));
+    let ran = shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"]).exits(3);
+    assert_eq!(events(&ran, "step_failed")[0]["resource"], "b");
+    let report = ran.event("report");
+    assert_eq!(report["status"], "failed");
+    assert_eq!(report["failed"][0]["resource"], "b");
+    assert!(report["blocked"].as_array().is_some_and(|blocked| !blocked.is_empty()));
+    let error = ran.event("error");
+    assert!(error["code"].as_str().is_some_and(|code| code.starts_with("run::")));
+    assert!(error["help"].is_string());
+}
+
+#[test]
+fn a_problem_of_the_program_has_its_place() {
+    let shop = Project::new();
+    shop.program("import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: { regoin: \"eu\" } });\n");
+    let error = shop.run(&["--json", "check", "main"]).exits(1).event("error");
+    assert_eq!(error["place"]["file"], "infra/main.ts");
+    assert_eq!(error["place"]["line"], 2);
+    assert!(error["help"].as_str().is_some_and(|help| help.contains("region")), "{error}");
+}
+
+#[test]
+fn commands_that_print_say_it_as_events() {
+    let shop = Project::new();
+    shop.program(PAIR);
+    set_secret(&shop);
+    shop.deploy().exits(0);
+    let on_dev = |command: &[&str]| {
+        let mut all = vec!["--json"];
+        all.extend(command);
+        all.extend(["--stage", "dev"]);
+        shop.run(&all).exits(0)
+    };
+    assert_eq!(on_dev(&["outputs", "main"]).event("outputs")["outputs"]["nameOfA"], "shop-dev-a");
+    let state = on_dev(&["state", "list", "main"]).event("state");
+    assert_eq!(state["resources"].as_array().map(Vec::len), Some(2));
+    let shown = on_dev(&["state", "show", "main", "a"]).event("state");
+    assert_eq!(shown["resources"][0]["applied"]["secret"], json!({ "secret": true }));
+    assert_eq!(on_dev(&["secret", "list", "main"]).event("secrets")["secrets"], json!(["KEY"]));
+    assert_eq!(on_dev(&["hold", "show", "main"]).event("hold")["hold"], Json::Null);
+    let graph = on_dev(&["graph", "main"]).event("graph");
+    assert_eq!(graph["cycles"], json!([["a", "b"]]));
+    let stages = shop.run(&["--json", "stages"]).exits(0).event("stages");
+    assert_eq!(stages["stages"][0]["stage"], "dev");
+    assert_eq!(stages["stages"][0]["resources"], 2);
+    let refreshed = on_dev(&["refresh", "main"]).event("refresh");
+    assert_eq!(refreshed["unchanged"], 2);
+    let sim = shop.run(&["--json", "sim", "dump"]).exits(0).event("sim");
+    assert!(sim["objects"]["shop-dev-a"].is_object());
+}
+
+#[test]
+fn plan_says_by_its_status_whether_there_is_something_to_do() {
+    let shop = Project::new();
+    shop.program("import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\n");
+    let plan = ["plan", "main", "--stage", "dev", "--fail-on-changes"];
+    shop.run(&plan).exits(5);
+    shop.deploy().exits(0);
+    shop.run(&plan).exits(0);
+}

@@ -1,0 +1,78 @@
+//! Plans as people read them, at two widths and without colour.
+
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+use support::Project;
+
+const PAIR: &str = r#"
+import { Worker } from "@notation/sim";
+const api = new Worker({ id: "api", config: { code: "export default { fetch() { return new Response('hello from the api') } }" } });
+const auth = new Worker({ id: "auth", config: { region: "eu" } });
+api.contribute({ bindings: [{ type: "service", service: auth.Name }] });
+auth.contribute({ bindings: [{ type: "service", service: api.Name }] });
+"#;
+
+fn plan(shop: &Project, columns: &str) -> String {
+    let output = shop
+        .command()
+        .env("COLUMNS", columns)
+        .args(["plan", "main", "--stage", "dev"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    assert!(widest <= columns.parse().unwrap(), "{widest} columns:\n{text}");
+    text
+}
+
+#[test]
+fn a_new_pair_at_80_columns() {
+    let shop = Project::new();
+    shop.program(PAIR);
+    insta::assert_snapshot!(plan(&shop, "80"));
+}
+
+#[test]
+fn a_new_pair_at_120_columns() {
+    let shop = Project::new();
+    shop.program(PAIR);
+    insta::assert_snapshot!(plan(&shop, "120"));
+}
+
+#[test]
+fn a_changed_and_a_removed_resource() {
+    let shop = Project::new();
+    shop.program(&format!("{PAIR}new Worker({{ id: \"old\", config: {{}} }});\n"))
+        .deploy()
+        .exits(0);
+    shop.program(&PAIR.replace("hello from the api", "good morning"));
+    insta::assert_snapshot!(plan(&shop, "80"));
+}
+
+#[test]
+fn a_member_replaced_under_a_written_name() {
+    let shop = Project::new();
+    let named = |region: &str| {
+        PAIR.replace("region: \"eu\"", &format!("Name: \"auth\", region: \"{region}\""))
+    };
+    shop.program(&named("eu")).deploy().exits(0);
+    shop.program(&named("us"));
+    insta::assert_snapshot!(plan(&shop, "80"));
+}
+
+#[test]
+fn a_destroyed_pair() {
+    let shop = Project::new();
+    shop.program(PAIR).deploy().exits(0);
+    shop.program("export const nothing = 0;\n");
+    insta::assert_snapshot!(plan(&shop, "80"));
+}
+
+#[test]
+fn nothing_to_do() {
+    let shop = Project::new();
+    shop.program(PAIR).deploy().exits(0);
+    insta::assert_snapshot!(plan(&shop, "80"));
+}

@@ -1,0 +1,144 @@
+//! Wrong usage is found before anything is evaluated, and every message leads to the next command.
+
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+use support::Project;
+
+/// A program that must not be evaluated: it would end with status 1.
+const TRAP: &str = "throw new Error(\"evaluated\");\n";
+
+#[test]
+fn a_stage_that_breaks_the_grammar_is_refused_with_the_rule() {
+    let shop = Project::new();
+    shop.program(TRAP);
+    let long = "a".repeat(33);
+    let cases = [
+        ("--help", "hyphen"),
+        ("Prod", "a-z"),
+        (long.as_str(), "32"),
+        ("-a", "hyphen"),
+        ("a-", "hyphen"),
+    ];
+    for (stage, rule) in cases {
+        for command in ["plan", "deploy", "destroy"] {
+            let ran = shop.run(&[command, "main", "--stage", stage]).exits(2).says(rule);
+            assert!(!ran.said().contains("evaluated"), "{}", ran.said());
+        }
+    }
+    let fits = "a".repeat(32);
+    for stage in ["a", fits.as_str()] {
+        shop.run(&["plan", "main", "--stage", stage]).exits(1).says("evaluated");
+    }
+}
+
+#[test]
+fn a_missing_stage_is_asked_for_with_what_to_type() {
+    let shop = Project::new();
+    shop.program(TRAP);
+    shop.run(&["deploy", "main", "--yes"])
+        .exits(2)
+        .says("usage::no_stage")
+        .says("notation deploy main --stage dev");
+    assert_eq!(shop.calls().len(), 0);
+}
+
+#[test]
+fn a_path_in_place_of_an_entry_is_answered_with_the_name() {
+    let shop = Project::new();
+    shop.program(TRAP);
+    for path in ["infra/main.ts", "./infra/main.ts"] {
+        shop.run(&["deploy", path, "--stage", "prod", "--yes"])
+            .exits(2)
+            .says("usage::entry_is_path")
+            .says("notation deploy main --stage prod");
+    }
+}
+
+#[test]
+fn an_unknown_entry_is_answered_with_the_nearest_and_all_names() {
+    let shop = Project::new();
+    shop.program(TRAP);
+    for command in ["plan", "deploy", "destroy", "outputs", "refresh"] {
+        shop.run(&[command, "mian", "--stage", "dev"])
+            .exits(2)
+            .says("usage::unknown_entry")
+            .says("did you mean main?");
+    }
+}
+
+#[test]
+fn a_typo_in_a_flag_or_command_is_answered_with_the_nearest() {
+    let shop = Project::new();
+    shop.run(&["deploy", "main", "--stge", "dev"]).exits(2).says("--stage");
+    shop.run(&["deply", "main"]).exits(2).says("deploy");
+    shop.run(&["--json", "deply", "main"])
+        .exits(2)
+        .event("error");
+}
+
+#[test]
+fn outside_of_a_project_the_way_in_is_shown() {
+    let shop = Project::new();
+    std::fs::remove_file(shop.path().join("notation.config.ts")).unwrap();
+    shop.run(&["plan", "main", "--stage", "dev"])
+        .exits(1)
+        .says("notation.config.ts")
+        .says("notation init");
+}
+
+#[test]
+fn without_a_terminal_a_change_needs_yes_and_no_change_asks_nothing() {
+    let shop = Project::new();
+    shop.program("import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\n");
+    shop.run(&["deploy", "main", "--stage", "dev"])
+        .exits(2)
+        .says("usage::needs_yes")
+        .says("--yes");
+    assert!(shop.objects().is_empty());
+    // The hold was given back: nothing to wait for.
+    shop.run(&["deploy", "main", "--stage", "dev", "--yes", "--no-wait"]).exits(0);
+    shop.run(&["deploy", "main", "--stage", "dev"]).exits(0).says("Nothing to do");
+    shop.run(&["destroy", "main", "--stage", "dev"]).exits(2).says("usage::needs_yes");
+    assert_eq!(shop.objects().len(), 1);
+}
+
+#[test]
+fn help_explains_commands_and_every_error_code() {
+    let shop = Project::new();
+    shop.run(&["help"]).exits(0).says("deploy").says("Exit status");
+    shop.run(&["help", "secret", "set"]).exits(0).says("stdin");
+    shop.run(&["help", "usage::no_stage"]).exits(0).says("defaultStage");
+    shop.run(&["help", "usage::nosuch"]).exits(2).says("usage::no_stage");
+    shop.run(&["help", "nosuch"]).exits(2).says("notation help");
+    shop.run(&["version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
+    let version = shop.run(&["--json", "version"]).exits(0).event("version");
+    assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn every_shell_gets_a_script_that_asks_the_binary() {
+    let shop = Project::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        shop.run(&["completions", shell]).exits(0).says("COMPLETE");
+    }
+}
+
+#[test]
+fn completion_offers_entry_names_and_stages_with_state() {
+    let shop = Project::new();
+    shop.program("export const x = 1;\n").deploy().exits(0);
+    let complete = |words: &[&str]| {
+        let mut command = shop.command();
+        command
+            .env("COMPLETE", "bash")
+            .env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string())
+            .env("_CLAP_COMPLETE_COMP_TYPE", "9")
+            .env("_CLAP_COMPLETE_SPACE", "true")
+            .arg("--")
+            .args(words);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert!(complete(&["notation", "deploy", ""]).contains("main"));
+    assert!(complete(&["notation", "deploy", "main", "--stage", ""]).contains("dev"));
+}
