@@ -4,6 +4,8 @@
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -41,8 +43,9 @@ const DISCARD_TIME: Duration = Duration::from_secs(5);
 ///
 /// A server closes the connection as soon as its service drops an unread body, and a caller
 /// then loses the response that was on its way. So when the upstream has lost interest, the
-/// task reads on for a while and discards. A body longer than `limit` breaks off.
-pub(crate) fn pumped(mut incoming: Incoming, limit: u64) -> OutBody {
+/// task reads on for a while and discards. A body longer than `limit` breaks off and raises
+/// `exceeded`.
+pub(crate) fn pumped(mut incoming: Incoming, limit: u64, exceeded: Arc<AtomicBool>) -> OutBody {
     if incoming.is_end_stream() {
         return empty();
     }
@@ -59,10 +62,10 @@ pub(crate) fn pumped(mut incoming: Incoming, limit: u64) -> OutBody {
                 .and_then(Frame::data_ref)
                 .map_or(0, |data| data.len() as u64);
             let frame = match frame {
-                Ok(_) if total > limit => Err(io::Error::new(
-                    io::ErrorKind::FileTooLarge,
-                    "the body is too large",
-                )),
+                Ok(_) if total > limit => {
+                    exceeded.store(true, Ordering::SeqCst);
+                    Err(io::ErrorKind::FileTooLarge.into())
+                }
                 frame => frame,
             };
             let ended = broken || frame.is_err();

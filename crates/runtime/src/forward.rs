@@ -1,6 +1,8 @@
 //! One HTTP exchange with a version, whoever asks: a client through the ingress, or
 //! another worker through a service binding.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http_body_util::BodyExt;
@@ -59,7 +61,8 @@ pub(crate) async fn forward(
     // The runtime closes a connection, unannounced, when a handler left a request body
     // unread; nobody can tell from here, so such a connection carries one request only.
     let reusable = body.is_end_stream();
-    let request = outgoing(caller, parts, body);
+    let exceeded = Arc::new(AtomicBool::new(false));
+    let request = outgoing(caller, parts, body, exceeded.clone());
     let pid = version.phase.borrow().pid;
     let sent = tokio::select! {
         sent = version.http.send(request) => sent,
@@ -79,6 +82,7 @@ pub(crate) async fn forward(
             Ok(Response::from_parts(head, body))
         }
         Err(UpstreamError::Connect(_)) => Err(Unserved::Unavailable),
+        Err(UpstreamError::NoHead(_)) if exceeded.load(Ordering::SeqCst) => Err(Unserved::TooLarge),
         Err(UpstreamError::NoHead(_)) if process_ended(version, pid).await => {
             Err(Unserved::Unavailable)
         }
@@ -95,7 +99,12 @@ async fn process_ended(version: &Version, pid: Option<u32>) -> bool {
         .is_ok()
 }
 
-fn outgoing(caller: Caller, mut parts: Parts, body: Incoming) -> Request<OutBody> {
+fn outgoing(
+    caller: Caller,
+    mut parts: Parts,
+    body: Incoming,
+    exceeded: Arc<AtomicBool>,
+) -> Request<OutBody> {
     clean(&mut parts.headers, caller);
     parts.headers.remove(header::EXPECT); // answered by the host's own server
     if caller == Caller::Client {
@@ -116,7 +125,7 @@ fn outgoing(caller: Caller, mut parts: Parts, body: Incoming) -> Request<OutBody
     }
     parts.version = HttpVersion::HTTP_11;
     parts.extensions.clear();
-    Request::from_parts(parts, body::pumped(body, MOST_BODY_BYTES))
+    Request::from_parts(parts, body::pumped(body, MOST_BODY_BYTES, exceeded))
 }
 
 /// Removes what concerns one connection only, and every header of the host's own; between

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{Address, Addresses};
@@ -26,7 +26,7 @@ use crate::router::{RouteTable, Router, Selection};
 use crate::sockets::SocketDirectory;
 use crate::spawner::Spawner;
 use crate::sweep;
-use crate::version::{StartFailure, Version, Workshop, chain};
+use crate::version::{MOST_STARTS, StartFailure, Version, Workshop, chain};
 
 /// What a runtime is started with.
 pub struct RuntimeConfig {
@@ -195,8 +195,8 @@ pub struct VersionStatus {
     pub failure: Option<String>,
 }
 
-/// A running data plane. Ends with everything it started when it is dropped, at once; use
-/// [`Runtime::shutdown`] to let requests finish.
+/// A running data plane. Dropped, it lets go of everything as [`Runtime::shutdown`] does,
+/// but waits for nothing.
 pub struct Runtime {
     inner: Arc<Inner>,
 }
@@ -208,7 +208,7 @@ struct Inner {
     ingress: Arc<Ingress>,
     listen: SocketAddr,
     stop: CancellationToken,
-    inspections: tokio::sync::Semaphore,
+    inspections: Semaphore,
     /// One change at a time.
     changing: tokio::sync::Mutex<Arc<WorkerPlan>>,
     /// What cron and queues follow.
@@ -242,6 +242,7 @@ impl Runtime {
         if !listen.ip().is_loopback() {
             return Err(StartError::NotLoopback(listen));
         }
+        raise_file_limit();
         let unusable = |path: &PathBuf| {
             let path = path.clone();
             move |source| StartError::Directory { path, source }
@@ -265,6 +266,7 @@ impl Runtime {
             blobs: blobs.clone(),
             log,
             drain_deadline,
+            starts: Semaphore::new(MOST_STARTS),
         };
         let router = Arc::new(Router::default());
         let ingress = Arc::new(Ingress {
@@ -298,7 +300,7 @@ impl Runtime {
             ingress,
             listen,
             stop,
-            inspections: tokio::sync::Semaphore::new(MOST_INSPECTIONS),
+            inspections: Semaphore::new(MOST_INSPECTIONS),
             changing: tokio::sync::Mutex::default(),
             followed,
             versions: Mutex::new(Versions::default()),
@@ -442,6 +444,21 @@ impl Runtime {
     }
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.ingress.addresses.close();
+        self.router.replace(RouteTable::default());
+        let versions = self
+            .versions
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        for version in versions.wanted.values().chain(&versions.others) {
+            version.leave();
+        }
+    }
+}
+
 impl Inner {
     /// Versions of the plan that take traffic, started where they are new or described
     /// differently than before.
@@ -524,6 +541,23 @@ impl Inner {
         }
     }
 }
+
+/// Every exchange needs several file descriptors; many systems start programs with room for
+/// a thousand and allow far more.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(FILES, |maximum| maximum.min(FILES));
+    if limit.current.is_some_and(|current| current < wanted) {
+        limit.current = Some(wanted);
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::debug!(%error, "the limit of open files stays as it is");
+        }
+    }
+}
+
+/// Open files that are enough.
+const FILES: u64 = 65_536;
 
 /// The table for a plan. A worker with a version that does not serve yet keeps what it had,
 /// so that a broken version never takes the place of one that works.

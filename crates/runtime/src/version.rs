@@ -30,7 +30,13 @@ pub(crate) struct Workshop {
     pub(crate) log: Arc<dyn LogSink>,
     /// Longest wait for invocations and tasks of a version that left.
     pub(crate) drain_deadline: Duration,
+    /// Processes that may be coming up at the same time: a host with many workers must not
+    /// make each of them late.
+    pub(crate) starts: Semaphore,
 }
+
+/// Starts at the same time when nothing else is said.
+pub(crate) const MOST_STARTS: usize = 8;
 
 /// Longest time from starting a process to its answer.
 const START_DEADLINE: Duration = Duration::from_secs(30);
@@ -45,7 +51,7 @@ const STOP_DEADLINE: Duration = Duration::from_secs(3);
 /// How often a draining process is asked for its tasks.
 const PENDING_EVERY: Duration = Duration::from_millis(50);
 /// Service calls one version may have in flight: workers can call each other in a circle.
-const MOST_CALLS: usize = 512;
+const MOST_CALLS: usize = 256;
 
 /// Handle of one version. The process ends when it was told to leave, or when every handle
 /// is gone.
@@ -356,6 +362,7 @@ impl Driver {
         let data = self.data.path().to_owned();
         let inherited = self.listening.inherited();
         async move {
+            let _permit = shop.starts.acquire().await;
             let inherited = match inherited {
                 Ok(inherited) => inherited,
                 Err(error) => {

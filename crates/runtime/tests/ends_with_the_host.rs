@@ -1,7 +1,6 @@
 //! A host that is killed takes its worker processes with it.
 
 #![cfg(target_os = "linux")]
-
 #![allow(clippy::unwrap_used, reason = "a failed step of a test fails the test")]
 
 mod support;
