@@ -4,6 +4,7 @@
 
 mod bundle;
 mod bundle_problem;
+mod call_index;
 pub mod codes;
 mod config;
 mod convert;

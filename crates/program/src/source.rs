@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    ops::Range,
     path::{Component, Path, PathBuf},
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
@@ -10,10 +11,7 @@ use std::{
 use notation_model::Origin;
 use oxc::span::Span;
 
-use crate::{
-    locate::{self, CallSite},
-    problem::Place,
-};
+use crate::{call_index::CallIndex, problem::Place};
 
 /// One file as it was read.
 #[derive(Debug)]
@@ -23,8 +21,7 @@ pub(crate) struct SourceFile {
     pub text: Arc<str>,
     /// Start of every line, in bytes.
     lines: Vec<usize>,
-    /// Listed when first asked for, by start.
-    calls: OnceLock<Vec<CallSite>>,
+    calls: OnceLock<CallIndex>,
 }
 
 /// Source files of a project by name, read when first asked for. Shared, so that two worker
@@ -103,24 +100,14 @@ impl SourceFile {
         self.place(offset, length)
     }
 
-    /// The call around an offset that called `callee`. The evaluator tells the line and column of
-    /// some word inside the call's arguments; what it called is known by name.
-    pub fn call_around(&self, offset: usize, callee: &str) -> Option<&CallSite> {
-        let calls = self.calls.get_or_init(|| locate::calls(self));
-        let before = calls.partition_point(|call| call.whole.start <= offset);
-        // The bundler makes equal names different by a suffix.
-        let callee = callee.split('$').next().unwrap_or(callee);
-        let smallest = |wanted: &dyn Fn(&CallSite) -> bool| {
-            calls[..before]
-                .iter()
-                .rev()
-                .take_while(|call| call.reach > offset)
-                .filter(|call| call.whole.contains(&offset) && wanted(call))
-                .min_by_key(|call| call.whole.len())
-        };
-        smallest(&|call| call.name == callee)
-            .or_else(|| smallest(&|call| call.constructs))
-            .or_else(|| smallest(&|_| true))
+    /// The place of a range of bytes.
+    pub fn range(self: &Arc<SourceFile>, range: Range<usize>) -> Place {
+        self.place(range.start, range.len())
+    }
+
+    /// Its calls, read when first asked for.
+    pub fn calls(&self) -> &CallIndex {
+        self.calls.get_or_init(|| CallIndex::of(self))
     }
 
     /// Byte offset of a place that only knows line and column.

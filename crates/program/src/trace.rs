@@ -105,7 +105,7 @@ impl Trace {
                 && let Some(origin) = self.map(line, column, sources)
             {
                 let file = sources.get(&origin.file)?;
-                let call = file.call_around(file.offset_of(&origin), callee);
+                let call = file.calls().calling(file.offset_of(&origin), callee);
                 return Some(match call {
                     Some(call) => file.place(call.at, 0).origin,
                     None => origin,
