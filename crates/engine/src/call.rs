@@ -11,7 +11,7 @@ use std::{
 
 use notation_model::{Look, Owner, Record, ResourceId, ResourceType};
 use notation_planner::{StepKey, Transition};
-use notation_provider::{Found, OpContext, OpError, Progress, Token, Update};
+use notation_provider::{Found, LookFor, OpContext, OpError, Progress, Token, Update};
 use notation_state::{
     Batch, Call, Change, Entry, Event, Hold, Intent, OpenIntent, Outcome, StoreError,
 };
@@ -33,6 +33,8 @@ pub(crate) struct Line {
     pub former: BTreeMap<ResourceId, Vec<ResourceId>>,
     /// No new call: state cannot be written, or a failure ends the run.
     pub stopped: AtomicBool,
+    /// State knew of no object when the run began: it may have been lost.
+    pub blank: AtomicBool,
     /// Steps that wait for a delay to pass; they leave their place to others meanwhile.
     pub asleep: AtomicUsize,
     /// Told when `asleep` moves.
@@ -196,7 +198,10 @@ impl Line {
                 owner: self.owner(&job.draft),
                 assets: &*self.session.assets,
             };
-            let answer = self.make(ty, &job, &context).await;
+            let answer = match self.known_already(ty, &job, times).await {
+                Some(found) => Ok(Progress::Done(Now::Found(found))),
+                None => self.make(ty, &job, &context).await,
+            };
             drop(slot);
             let next = match answer {
                 Ok(Progress::Done(now)) => Next::Done(now),
@@ -292,6 +297,24 @@ impl Line {
                 .map_err(|error| CallEnd::Failed { error, attempt })?;
         }
         Err(CallEnd::NotStarted)
+    }
+
+    /// An object whose key the server makes does not refuse a second one, so before the first
+    /// create of a deployment without records, which may have lost them, its owner is looked for
+    /// (`engine.md` §8, *Ownership*).
+    async fn known_already(&self, ty: &ResourceType, job: &Job, times: u32) -> Option<Record> {
+        let first = times == 1 && job.taken.same.is_none() && job.call == Call::Create;
+        let by_owner = ty.look == Look::Owner && ty.tags;
+        if !(first && by_owner && self.blank.load(Ordering::Relaxed)) {
+            return None;
+        }
+        let provider = self.session.registry.provider(&ty.name)?;
+        let owner = self.owner(&job.draft);
+        let look = LookFor::Mine(&owner);
+        // A look that fails tells nothing: the create is made as if nobody had looked.
+        let found = provider.read(&owner, &ty.name, look).await.ok()??;
+        owns(&owner, &found.tags, self.former(&owner.resource))
+            .then(|| draft::found(ty, &job.draft, found))
     }
 
     async fn make(

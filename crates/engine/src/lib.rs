@@ -3,6 +3,7 @@
 //! A Rust program uses it without the command line: make a [`Session`], build a
 //! `DesiredGraph`, then [`plan`], [`deploy`], [`destroy`]. `examples/pair.rs` shows all of it.
 
+mod board;
 mod call;
 mod clock;
 mod draft;

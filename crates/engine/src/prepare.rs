@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -194,6 +194,8 @@ async fn get_ready(
     let (session, options) = (&line.session, &line.options);
     let state = session.store.load(&session.deployment).await?;
     let recovered = recovered(line, &state).await?;
+    line.blank
+        .store(recovered.records.is_empty(), Ordering::Relaxed);
     let observed = look_around(&line.looker(), &recovered, options).await?;
     let planned = make_plan(
         session,
@@ -233,6 +235,7 @@ pub(crate) fn line(
         options: options.clone(),
         former: former(desired),
         stopped: AtomicBool::new(false),
+        blank: AtomicBool::new(false),
         asleep: AtomicUsize::new(0),
         moved: tokio::sync::Notify::new(),
     }

@@ -6,14 +6,14 @@ use std::{
     time::Duration,
 };
 
-use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretName, TypeName, Value};
-use notation_planner::{Goal, Observed, Plan, PlanOptions, Step, StepKey, Subject, Transition};
+use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretName, Value};
+use notation_planner::{Goal, Observed, Plan, PlanOptions, StepKey, Subject, Transition};
 use notation_state::{Change, OpenIntent};
 use tokio::task::JoinSet;
 
 use crate::{
-    BlockedStep, DoneStep, EngineError, EngineEvent, FailedStep, OnFailure, Report, RunStatus,
-    StepError, StepEvent,
+    EngineError, EngineEvent, Report, RunStatus, StepError, StepEvent,
+    board::{Board, Played},
     call::Line,
     prepare::{Planned, as_observed, make_plan},
     recover::not_recorded,
@@ -55,17 +55,6 @@ impl Run {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
-}
-
-/// What one plan came to.
-#[derive(Default)]
-struct Played {
-    done: Vec<DoneStep>,
-    failed: Vec<FailedStep>,
-    blocked: Vec<BlockedStep>,
-    /// Replacements found while running, to be planned once more.
-    replace: Vec<FailedStep>,
-    interrupted: bool,
 }
 
 /// Runs the plan; while running shows replacements that were announced and nothing failed,
@@ -246,226 +235,6 @@ fn panicked(error: tokio::task::JoinError) -> StepEnd {
         error: StepError::Panicked(text),
         transition: Transition::None,
         attempt: 0,
-    }
-}
-
-/// Where every step stands.
-struct Board<'r> {
-    run: &'r Run,
-    index: HashMap<&'r StepKey, usize>,
-    /// Steps that wait for a step.
-    waiting_for: Vec<Vec<usize>>,
-    /// How many steps a step still waits for.
-    left: Vec<usize>,
-    state: Vec<State>,
-    /// Ready steps by type, in plan order: who waits for a narrow limit keeps nobody else back.
-    ready: BTreeMap<Option<&'r TypeName>, BTreeSet<usize>>,
-    at_work: BTreeMap<Option<&'r TypeName>, usize>,
-    played: Played,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Waiting,
-    AtWork,
-    Done,
-    Failed,
-    Blocked,
-}
-
-impl<'r> Board<'r> {
-    fn new(run: &'r Run) -> Board<'r> {
-        let steps = &run.plan.steps;
-        let index: HashMap<&StepKey, usize> = steps
-            .iter()
-            .enumerate()
-            .map(|(index, step)| (&step.key, index))
-            .collect();
-        let mut board = Board {
-            run,
-            waiting_for: vec![Vec::new(); steps.len()],
-            left: vec![0; steps.len()],
-            state: vec![State::Waiting; steps.len()],
-            ready: BTreeMap::new(),
-            at_work: BTreeMap::new(),
-            played: Played::default(),
-            index,
-        };
-        for (number, step) in steps.iter().enumerate() {
-            for before in &step.after {
-                if let Some(&before) = board.index.get(before) {
-                    board.waiting_for[before].push(number);
-                    board.left[number] += 1;
-                }
-            }
-            if board.left[number] == 0 {
-                board.make_ready(number);
-            }
-        }
-        board
-    }
-
-    fn step(&self, index: usize) -> &'r Step {
-        &self.run.plan.steps[index]
-    }
-
-    fn type_of(&self, index: usize) -> Option<&'r TypeName> {
-        match &self.step(index).key.subject {
-            Subject::Incarnation(incarnation) => {
-                let intended = self.run.plan.intended.get(incarnation)?;
-                Some(&intended.ty)
-            }
-            Subject::Cycle(_) => None,
-        }
-    }
-
-    fn make_ready(&mut self, index: usize) {
-        let ty = self.type_of(index);
-        self.ready.entry(ty).or_default().insert(index);
-    }
-
-    /// The first ready step of a type that is not crowded.
-    fn next(&mut self) -> Option<usize> {
-        let types = self.run.line.session.registry.types();
-        let free = self.ready.iter().filter(|(ty, _)| {
-            let limit = ty.and_then(|ty| types.get(ty)?.concurrency);
-            let at_work = self.at_work.get(*ty).copied().unwrap_or(0);
-            limit.is_none_or(|limit| at_work < limit.max(1) * 2)
-        });
-        let (ty, index) = free
-            .filter_map(|(ty, steps)| Some((*ty, *steps.first()?)))
-            .min_by_key(|(_, index)| *index)?;
-        if let Some(steps) = self.ready.get_mut(&ty) {
-            steps.remove(&index);
-            if steps.is_empty() {
-                self.ready.remove(&ty);
-            }
-        }
-        *self.at_work.entry(ty).or_default() += 1;
-        self.state[index] = State::AtWork;
-        Some(index)
-    }
-
-    fn ended(&mut self, index: usize, end: StepEnd) {
-        let ty = self.type_of(index);
-        if let Some(at_work) = self.at_work.get_mut(&ty) {
-            *at_work -= 1;
-        }
-        match end {
-            StepEnd::Done(done) => {
-                self.state[index] = State::Done;
-                self.played.done.extend(done);
-                for next in std::mem::take(&mut self.waiting_for[index]) {
-                    self.left[next] -= 1;
-                    if self.left[next] == 0 && self.state[next] == State::Waiting {
-                        self.make_ready(next);
-                    }
-                }
-            }
-            StepEnd::NotStarted => self.state[index] = State::Waiting,
-            StepEnd::Interrupted => {
-                self.state[index] = State::Waiting;
-                self.played.interrupted = true;
-            }
-            StepEnd::Failed {
-                error,
-                transition,
-                attempt,
-            } => {
-                let failed = self.failure(index, None, transition, attempt, error);
-                self.tell_failed(&failed);
-                self.played.failed.push(failed);
-                self.state[index] = State::Failed;
-                if self.run.line.options.on_failure == OnFailure::Stop {
-                    let stopped = &self.run.line.stopped;
-                    stopped.store(true, std::sync::atomic::Ordering::Relaxed);
-                }
-                self.block(index);
-            }
-            StepEnd::Replace {
-                resource,
-                error,
-                attempt,
-            } => {
-                let failed =
-                    self.failure(index, Some(resource), Transition::Unknown, attempt, error);
-                self.played.replace.push(failed);
-                self.state[index] = State::Failed;
-                self.block(index);
-            }
-        }
-    }
-
-    fn failure(
-        &self,
-        index: usize,
-        resource: Option<ResourceId>,
-        transition: Transition,
-        attempt: u32,
-        error: StepError,
-    ) -> FailedStep {
-        let key = self.step(index).key.clone();
-        FailedStep {
-            resource: resource.unwrap_or_else(|| resource_of(&key)),
-            key,
-            transition,
-            attempt,
-            error,
-        }
-    }
-
-    fn tell_failed(&self, failed: &FailedStep) {
-        let sink = &self.run.line.session.sink;
-        sink.event(&EngineEvent::StepFailed(StepEvent {
-            key: failed.key.clone(),
-            resource: failed.resource.clone(),
-            transition: failed.transition,
-            attempt: failed.attempt,
-            took_ms: 0,
-            error: Some(failed.error.to_string()),
-        }));
-    }
-
-    /// Everything that waits for a failed step, directly or not.
-    fn block(&mut self, failed: usize) {
-        let mut found = vec![failed];
-        while let Some(index) = found.pop() {
-            for next in self.waiting_for[index].clone() {
-                if self.state[next] == State::Waiting {
-                    self.state[next] = State::Blocked;
-                    self.blocked_by(next, failed);
-                    found.push(next);
-                }
-            }
-        }
-    }
-
-    fn blocked_by(&mut self, index: usize, failed: usize) {
-        let key = self.step(index).key.clone();
-        self.played.blocked.push(BlockedStep {
-            resource: resource_of(&key),
-            key,
-            by: self.step(failed).key.clone(),
-        });
-    }
-
-    /// When nothing runs any more: what a stop left over is blocked by what stopped it.
-    fn close(mut self) -> Played {
-        let interrupted = self.run.line.session.interrupt.is_given();
-        let failed = self.state.iter().position(|state| *state == State::Failed);
-        let mut left_over = false;
-        for index in 0..self.state.len() {
-            match (self.state[index], failed) {
-                (State::Waiting, Some(failed)) if !interrupted => {
-                    self.state[index] = State::Blocked;
-                    self.blocked_by(index, failed);
-                }
-                (State::Waiting, _) => left_over = true,
-                (State::AtWork | State::Done | State::Failed | State::Blocked, _) => {}
-            }
-        }
-        self.played.interrupted |= left_over;
-        self.played
     }
 }
 

@@ -9,13 +9,12 @@ use notation_engine::{
 };
 use notation_model::{Expr, SecretValue, Value};
 use notation_provider::Registry;
-use notation_state::{MemoryStore, StateStore as _};
+use notation_state::StateStore as _;
 use support::{
     Bench, Fault, Program,
     cloud::What,
     power::{Power, PoweredCloud, PoweredStore},
     program::{id, out, resource, text, worker},
-    session,
 };
 
 /// Deploys and stops right after a call of this number was carried out.
@@ -187,17 +186,23 @@ async fn a_wait_and_its_data_survive_a_crash() {
 async fn an_object_of_ours_is_recorded_when_the_state_was_lost() {
     let bench = Bench::new();
     bench.done(&Program::pair()).await;
-    let store = Arc::new(MemoryStore::new());
-    let lost = Bench {
-        session: session(support::shop(), store.clone(), &bench.cloud),
-        store,
-        ..Bench::on(bench.cloud.clone(), support::shop())
-    };
+    let lost = Bench::on(bench.cloud.clone(), support::shop());
     lost.done(&Program::pair()).await;
     assert_eq!(lost.cloud.names(), ["shop-dev-a", "shop-dev-b"]);
     assert_eq!(lost.cloud.shape()["a"], ["b"]);
     lost.consistent().await;
     lost.quiet(&Program::pair()).await;
+}
+
+#[tokio::test]
+async fn an_object_with_a_key_of_the_servers_is_not_doubled_when_the_state_was_lost() {
+    let bench = Bench::new();
+    let program = Program::new([resource("sim/Owned", "x").set("value", text("v"))]);
+    bench.done(&program).await;
+    let lost = Bench::on(bench.cloud.clone(), support::shop());
+    assert_eq!(lost.done(&program).await, Vec::<String>::new());
+    assert_eq!(lost.cloud.names().len(), 1);
+    lost.consistent().await;
 }
 
 #[tokio::test]

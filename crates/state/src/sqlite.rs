@@ -4,8 +4,13 @@
 //! one. Records are rows that new ones append to; the journal is another such table; nothing is
 //! indexed by what it says, so that a commit touches the last page of two tables and no more.
 
+mod append;
+mod failure;
 mod file;
+mod hold;
+mod read;
 mod schema;
+mod secret;
 mod writer;
 
 use std::{

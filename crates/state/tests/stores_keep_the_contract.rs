@@ -1,5 +1,6 @@
 //! Every store keeps the contract; the SQLite file keeps it across processes and says what is
 //! wrong with it.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "its helpers are test code")]
 
 use std::{path::Path, sync::Arc};
 
@@ -170,4 +171,50 @@ async fn the_journal_of_a_run_that_ended_goes_with_the_next_one() {
     }
     let state = store.load(&shop()).await.unwrap();
     assert_eq!((state.records.len(), state.open.len()), (100, 0));
+}
+
+/// The role of the child process: writes until the limit is hit, and says how far it came.
+async fn write_until_refused(dir: &Path) {
+    let store = store(dir);
+    let held = hold(&store).await;
+    for number in 0..10_000 {
+        let written = store
+            .append(&shop(), &held, puts(&format!("r{number}")))
+            .await;
+        if let Err(error) = written {
+            assert!(matches!(error, StoreError::CannotWrite { .. }), "{error}");
+            println!("acknowledged {number}: {error}");
+            return;
+        }
+    }
+    panic!("the limit was not hit");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_limit_on_file_sizes_is_an_error_and_loses_nothing() {
+    const ROLE: &str = "NOTATION_TEST_FOLDER";
+    if let Some(dir) = std::env::var_os(ROLE) {
+        return write_until_refused(Path::new(&dir)).await;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let this = std::env::current_exe().unwrap();
+    let test = "a_limit_on_file_sizes_is_an_error_and_loses_nothing";
+    let script = format!("trap '' XFSZ; ulimit -f 300; exec \"$0\" --exact {test} --nocapture");
+    let child = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .arg(&this)
+        .env(ROLE, dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    let number = said
+        .lines()
+        .find_map(|line| line.split("acknowledged ").nth(1)?.split(':').next())
+        .unwrap_or_else(|| panic!("{child:?}"));
+    let acknowledged: usize = number.parse().unwrap();
+    assert!(acknowledged > 10, "{said}");
+    assert!(said.contains("state.db"), "{said}");
+    let state = store(dir.path()).load(&shop()).await.unwrap();
+    assert_eq!(state.records.len(), acknowledged);
 }

@@ -68,7 +68,7 @@ pub(super) enum Kind {
 ///
 /// Errors: [`StoreError::Corrupt`] for somebody else's database, [`StoreError::Newer`].
 pub(super) fn look(connection: &Connection, path: &Path, newest: u32) -> Result<Kind, StoreError> {
-    let read = |error: rusqlite::Error| super::file::cannot_read(path, &error);
+    let read = |error: rusqlite::Error| super::failure::cannot_read(path, &error);
     let format: u32 = connection
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .map_err(read)?;

@@ -1,0 +1,122 @@
+//! Reading what is known of deployments.
+
+use notation_model::DeploymentId;
+use rusqlite::OptionalExtension as _;
+
+use super::{
+    failure::{cannot_read, damaged},
+    file::{File, journal},
+};
+use crate::{
+    DeploymentState, StoreError, Summary,
+    format::{ReadError, hold_back},
+    open_intents,
+    store::illegal,
+};
+
+impl File {
+    pub(super) fn load(
+        &mut self,
+        deployment: &DeploymentId,
+    ) -> Result<DeploymentState, StoreError> {
+        let bound_to = deployment.to_string();
+        let Some((connection, format, path)) = self.reading(&bound_to)? else {
+            return Ok(DeploymentState::default());
+        };
+        let read = |error: rusqlite::Error| cannot_read(path, &error);
+        // One transaction, so that records and journal are of one moment.
+        let moment = connection.unchecked_transaction().map_err(read)?;
+        let found = moment
+            .query_row(
+                "SELECT id, open_from, last_run_ms, exports FROM deployment WHERE name = ?1",
+                [&bound_to],
+                |row| {
+                    Ok((
+                        row.get::<_, i64>(0)?,
+                        row.get::<_, i64>(1)?,
+                        row.get::<_, Option<u64>>(2)?,
+                        row.get::<_, Option<String>>(3)?,
+                    ))
+                },
+            )
+            .optional()
+            .map_err(read)?;
+        let Some((row, open_from, last_run_ms, exports)) = found else {
+            return Ok(DeploymentState::default());
+        };
+        let mut state = DeploymentState {
+            last_run_ms,
+            ..DeploymentState::default()
+        };
+        let back = |error| damaged(path, error);
+        if let Some(exports) = exports {
+            state.exports = format.read_values(&exports).map_err(back)?;
+        }
+        let mut records = moment
+            .prepare("SELECT body FROM record WHERE deployment = ?1 ORDER BY id")
+            .map_err(read)?;
+        let mut rows = records.query([row]).map_err(read)?;
+        while let Some(row) = rows.next().map_err(read)? {
+            let body = row.get_ref(0).map_err(read)?;
+            let body = body.as_str().map_err(|error| read(error.into()))?;
+            let record = format.read_record(body).map_err(back)?;
+            state.records.insert(record.incarnation.clone(), record);
+        }
+        let journal = journal(&moment, row, open_from).map_err(read)?;
+        let mut entries = Vec::new();
+        for (_, body) in &journal {
+            entries.push(format.read_entry(body).map_err(back)?);
+        }
+        state.open = open_intents(&entries).map_err(illegal)?;
+        Ok(state)
+    }
+
+    pub(super) fn deployments(&mut self) -> Result<Vec<Summary>, StoreError> {
+        let Some((connection, _, path)) = self.reading("")? else {
+            return Ok(Vec::new());
+        };
+        let read = |error: rusqlite::Error| cannot_read(path, &error);
+        let mut statement = connection
+            .prepare(
+                "SELECT name, last_run_ms, hold, expires_ms,
+                    (SELECT count(*) FROM record WHERE deployment = d.id),
+                    (SELECT count(*) FROM secret WHERE deployment = d.id),
+                    exports IS NOT NULL AND exports <> '{}'
+                 FROM deployment d ORDER BY name",
+            )
+            .map_err(read)?;
+        let mut rows = statement.query([]).map_err(read)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().map_err(read)? {
+            let one = || -> rusqlite::Result<_> {
+                let hold: Option<String> = row.get(2)?;
+                Ok((
+                    row.get::<_, String>(0)?,
+                    row.get::<_, Option<u64>>(1)?,
+                    hold,
+                    row.get::<_, u64>(3)?,
+                    row.get::<_, u64>(4)?,
+                    row.get::<_, u64>(5)?,
+                    row.get::<_, bool>(6)?,
+                ))
+            };
+            let (name, last_run_ms, hold, expires_ms, records, secrets, exports) =
+                one().map_err(read)?;
+            if records == 0 && secrets == 0 && !exports {
+                continue;
+            }
+            let deployment = name.parse();
+            found.push(Summary {
+                deployment: deployment.map_err(|error| damaged(path, ReadError::from(error)))?,
+                records,
+                secrets,
+                last_run_ms,
+                hold: hold
+                    .map(|text| hold_back(&text, expires_ms))
+                    .transpose()
+                    .map_err(|error| damaged(path, error.into()))?,
+            });
+        }
+        Ok(found)
+    }
+}
