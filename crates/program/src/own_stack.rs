@@ -64,3 +64,37 @@ pub(crate) fn run<T: Send>(
 
 /// For everything but the evaluator.
 const PARSER_STACK_BYTES: usize = 12 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn work_that_takes_too_long_is_told_to_stop() {
+        let limits = Limits {
+            time: Duration::from_millis(1),
+            ..Limits::default()
+        };
+        let stopped = run(&limits, |watch| {
+            watch.timed(|| {
+                while !watch.stop.load(Ordering::Relaxed) {
+                    thread::yield_now();
+                }
+                true
+            })
+        });
+        assert!(stopped.unwrap());
+    }
+
+    #[test]
+    fn what_is_not_timed_may_take_long() {
+        let limits = Limits {
+            time: Duration::ZERO,
+            ..Limits::default()
+        };
+        let stopped = run(&limits, |watch| watch.stop.load(Ordering::Relaxed));
+        assert!(!stopped.unwrap());
+    }
+}

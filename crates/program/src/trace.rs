@@ -148,3 +148,17 @@ fn position(frame: &str) -> Option<(u32, u32)> {
     let line = numbers.next()?.checked_sub(1)?;
     Some((line, numbers.next().unwrap_or(1).saturating_sub(1)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_frames_of_the_program_have_a_position() {
+        assert_eq!(position("    at bind (program.js:9:22)"), Some((8, 21)));
+        assert_eq!(position("    at program.js:1:1"), Some((0, 0)));
+        assert_eq!(position("    at declare (eval_script:322:31)"), None);
+        assert_eq!(position("    at map (native)"), None);
+        assert_eq!(position("    at my_program.js (program.jsx:1:1)"), None);
+    }
+}
