@@ -438,8 +438,8 @@
   }
 
   // What people print while writing a program is said, not lost; a reference prints as itself.
-  const show = (value) => {
-    if (typeof value === "string") return plain(value);
+  const show = (value, depth = 0) => {
+    if (typeof value === "string") return depth === 0 ? plain(value) : JSON.stringify(plain(value));
     if (references.has(value)) return `\${${spell(references.get(value))}}`;
     if (declared.has(value)) {
       const resource = declared.get(value);
@@ -448,18 +448,13 @@
     if (typeof value === "function") return `[function ${value.name}]`;
     if (value === null || typeof value !== "object") return String(value);
     if (value instanceof Error) return plain(String(value));
-    try {
-      return plain(
-        JSON.stringify(value, (_, inner) =>
-          references.has(inner) || declared.has(inner) || typeof inner === "bigint" ? show(inner) : inner,
-        ) ?? String(value),
-      );
-    } catch {
-      return Object.prototype.toString.call(value);
-    }
+    if (depth > 4) return "...";
+    if (Array.isArray(value)) return `[${value.map((item) => show(item, depth + 1)).join(", ")}]`;
+    const members = Object.keys(value).map((key) => `${plain(key)}: ${show(value[key], depth + 1)}`);
+    return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
   };
   const say = (...values) => {
-    if (said.length < 1000) said.push(values.map(show).join(" "));
+    if (said.length < 1000) said.push(values.map((value) => show(value)).join(" "));
   };
   Object.defineProperty(
     globalThis,

@@ -174,11 +174,11 @@ fn what_it_prints_is_kept_and_references_print_as_themselves() {
     insta::assert_snapshot!(outline(r#"
 import { Worker } from "@notation/sim";
 const a = new Worker({ id: "a" });
-console.log("arn", a.arn, `is ${a.arn}`, { n: [1] }, a);
+console.log("arn", a.arn, `is ${a.arn}`, { n: [1, a.arn], t: `x${a.Name}` }, a);
 console.warn(1, null, undefined);
 "#), @r#"
 a sim/Worker @infra/app.ts:3:11
-said arn ${a.arn} is ${a.arn} {"n":[1]} sim/Worker a
+said arn ${a.arn} is ${a.arn} { n: [1, ${a.arn}], t: "x${a.Name}" } sim/Worker a
 said 1 null undefined
 "#);
 }
