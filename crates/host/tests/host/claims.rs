@@ -1,0 +1,378 @@
+//! What attachments claim: hostnames, queues, dead letters, schedules.
+
+use crate::bench::*;
+use crate::operations::{accept_create, finish};
+use serde_json::json;
+
+const ALL: [&str; 3] = ["fetch", "scheduled", "queue"];
+
+#[tokio::test]
+async fn cron_grammar_enforced() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.serving("w", &ALL).await;
+    for bad in ["0 24 * * *", "5-1 * * * *", "*/0 * * * *", "0 0 32 * *"] {
+        let document = client.document("WorkerCronTrigger", "t", cron_spec("w", bad));
+        assert_eq!(
+            client.validate(&document).await.is(200).json()["valid"],
+            false
+        );
+        client
+            .prepare(&document, None)
+            .await
+            .refused("invalid_argument");
+        client
+            .import_new(&document, "n")
+            .await
+            .refused("invalid_argument");
+    }
+    for (name, good) in [("t1", "*/5 * * * *"), ("t2", "0 * * * *")] {
+        let document = client.document("WorkerCronTrigger", name, cron_spec("w", good));
+        assert_eq!(
+            client.validate(&document).await.is(200).json()["valid"],
+            true
+        );
+        assert_eq!(
+            client.create_document(&document).await.created().spec["cron"],
+            good
+        );
+    }
+}
+
+#[tokio::test]
+async fn queue_single_consumer_enforced() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.serving("w", &ALL).await;
+    client.queue("q").await;
+    let spec = consumer_spec("w", "q", None);
+    client
+        .create("QueueConsumer", "c1", spec.clone())
+        .await
+        .created();
+    let refusal = client
+        .create("QueueConsumer", "c2", spec.clone())
+        .await
+        .refused("invalid_argument");
+    assert!(refusal.message.contains("c1"));
+    client
+        .import_new(&client.document("QueueConsumer", "c2", spec.clone()), "n")
+        .await
+        .refused("invalid_argument");
+    client
+        .delete("AtLeastOnceQueue", "q")
+        .await
+        .refused("dependency_in_use");
+    client.delete("QueueConsumer", "c1").await.is(204);
+    client.create("QueueConsumer", "c2", spec).await.created();
+    client.delete("QueueConsumer", "c2").await.is(204);
+    client.delete("AtLeastOnceQueue", "q").await.is(204);
+}
+
+#[tokio::test]
+async fn custom_domain_hostname_canonicalized() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.serving("w", &["fetch"]).await;
+    let document = client.document(
+        "WorkerCustomDomain",
+        "d",
+        domain_spec("w", "Claim.Portable-Conformance.INVALID."),
+    );
+    let prepared = client.prepare(&document, None).await.is(200).json();
+    let canonical = domain_spec("w", "claim.portable-conformance.invalid");
+    assert_eq!(prepared["resource"]["spec"], canonical);
+    assert_eq!(
+        prepared["review"]["specDigest"],
+        notation_edge_api::digest(&canonical)
+    );
+    assert_eq!(
+        client.create_document(&document).await.created().spec,
+        canonical
+    );
+    assert_eq!(
+        client.read("WorkerCustomDomain", "d").await.updated().spec,
+        canonical
+    );
+    let again = client
+        .update(
+            "WorkerCustomDomain",
+            "d",
+            domain_spec("w", "CLAIM.portable-conformance.invalid"),
+        )
+        .await
+        .updated();
+    assert_eq!(
+        (
+            again.metadata.generation.as_str(),
+            again.metadata.revision.as_str()
+        ),
+        ("1", "1")
+    );
+}
+
+#[tokio::test]
+async fn custom_domain_hostname_claim_unique() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    let other = client.in_space(OTHER_SPACE);
+    client.serving("w", &["fetch"]).await;
+    other.serving("w", &["fetch"]).await;
+    client
+        .create(
+            "WorkerCustomDomain",
+            "holder",
+            domain_spec("w", "a.example.com"),
+        )
+        .await
+        .created();
+    for (who, hostname) in [
+        (&client, "a.example.com"),
+        (&client, "A.Example.com."),
+        (&other, "a.example.com"),
+    ] {
+        let refusal = who
+            .create("WorkerCustomDomain", "rival", domain_spec("w", hostname))
+            .await
+            .refused("invalid_argument");
+        assert!(refusal.message.contains("holder"));
+    }
+    client.delete("WorkerCustomDomain", "holder").await.is(204);
+    other
+        .create(
+            "WorkerCustomDomain",
+            "taker",
+            domain_spec("w", "a.example.com"),
+        )
+        .await
+        .created();
+    client
+        .create(
+            "WorkerCustomDomain",
+            "rival",
+            domain_spec("w", "a.example.com"),
+        )
+        .await
+        .refused("invalid_argument");
+    other.delete("WorkerCustomDomain", "taker").await.is(204);
+    client
+        .create(
+            "WorkerCustomDomain",
+            "rival",
+            domain_spec("w", "a.example.com"),
+        )
+        .await
+        .created();
+}
+
+#[tokio::test]
+async fn custom_domain_hostname_claim_stops_at_the_tenant() {
+    let bench = Bench::start().await;
+    let (client, other) = (bench.t1(), bench.t2());
+    client.serving("w", &["fetch"]).await;
+    other.serving("w", &["fetch"]).await;
+    let first = client
+        .create(
+            "WorkerCustomDomain",
+            "t1-holder",
+            domain_spec("w", "a.example.com"),
+        )
+        .await
+        .created();
+    let second = other
+        .create(
+            "WorkerCustomDomain",
+            "t2-holder",
+            domain_spec("w", "a.example.com"),
+        )
+        .await
+        .created();
+    assert_ne!(first.metadata.uid, second.metadata.uid);
+    let text = other
+        .create(
+            "WorkerCustomDomain",
+            "rival",
+            domain_spec("w", "a.example.com"),
+        )
+        .await;
+    text.refused("invalid_argument");
+    assert!(text.text().contains("t2-holder") && !text.text().contains("t1-holder"));
+    client
+        .create(
+            "WorkerCustomDomain",
+            "rival",
+            domain_spec("w", "a.example.com"),
+        )
+        .await
+        .refused("invalid_argument");
+    client
+        .delete("WorkerCustomDomain", "t1-holder")
+        .await
+        .is(204);
+    assert_eq!(
+        other
+            .read("WorkerCustomDomain", "t2-holder")
+            .await
+            .updated(),
+        second
+    );
+}
+
+#[tokio::test]
+async fn custom_domain_u_label_refused() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.serving("w", &["fetch"]).await;
+    let document = client.document(
+        "WorkerCustomDomain",
+        "d",
+        domain_spec("w", "café.example.com"),
+    );
+    assert_eq!(
+        client.validate(&document).await.is(200).json()["valid"],
+        false
+    );
+    client
+        .prepare(&document, None)
+        .await
+        .refused("invalid_argument");
+    let created = client
+        .create(
+            "WorkerCustomDomain",
+            "d",
+            domain_spec("w", "xn--caf-dma.example.com"),
+        )
+        .await
+        .created();
+    assert_eq!(created.spec["hostname"], "xn--caf-dma.example.com");
+}
+
+#[tokio::test]
+async fn dead_letter_cycle_rejected() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.serving("w", &ALL).await;
+    for queue in ["a", "b", "c", "d", "e"] {
+        client.queue(queue).await;
+    }
+    client
+        .create("QueueConsumer", "ca", consumer_spec("w", "a", Some("a")))
+        .await
+        .refused("invalid_argument");
+    client
+        .create("QueueConsumer", "ca", consumer_spec("w", "a", Some("b")))
+        .await
+        .created();
+    client
+        .create("QueueConsumer", "cb", consumer_spec("w", "b", Some("a")))
+        .await
+        .refused("invalid_argument");
+    client
+        .create("QueueConsumer", "cb", consumer_spec("w", "b", Some("c")))
+        .await
+        .created();
+    client
+        .create("QueueConsumer", "cc", consumer_spec("w", "c", Some("a")))
+        .await
+        .refused("invalid_argument");
+    client
+        .create("QueueConsumer", "cc", consumer_spec("w", "c", Some("d")))
+        .await
+        .created();
+    client
+        .create("QueueConsumer", "ce", consumer_spec("w", "e", Some("c")))
+        .await
+        .created();
+}
+
+#[tokio::test]
+async fn attachment_claim_decided_on_import() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.serving("w", &ALL).await;
+    client.queue("a").await;
+    client.queue("b").await;
+    client
+        .create("WorkerCustomDomain", "d", domain_spec("w", "a.example.com"))
+        .await
+        .created();
+    client
+        .create("QueueConsumer", "ca", consumer_spec("w", "a", Some("b")))
+        .await
+        .created();
+    let taken = client.document(
+        "WorkerCustomDomain",
+        "d2",
+        domain_spec("w", "A.example.com"),
+    );
+    client
+        .import_new(&taken, "n1")
+        .await
+        .refused("invalid_argument");
+    let cycle = client.document("QueueConsumer", "cb", consumer_spec("w", "b", Some("a")));
+    client
+        .import_new(&cycle, "n2")
+        .await
+        .refused("invalid_argument");
+    client.delete("WorkerCustomDomain", "d").await.is(204);
+    client.delete("QueueConsumer", "ca").await.is(204);
+    assert_eq!(
+        client.import_new(&taken, "n1").await.created().spec["hostname"],
+        "a.example.com"
+    );
+    client.import_new(&cycle, "n2").await.created();
+}
+
+#[tokio::test]
+async fn attachment_claim_revalidated_at_commit() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.serving("w", &ALL).await;
+    client.queue("a").await;
+    client.queue("b").await;
+    let id = accept_create(
+        &client,
+        "WorkerCustomDomain",
+        "late",
+        domain_spec("w", "a.example.com"),
+    )
+    .await;
+    let taker = client
+        .create(
+            "WorkerCustomDomain",
+            "taker",
+            domain_spec("w", "a.example.com"),
+        )
+        .await
+        .created();
+    assert_eq!(
+        finish(&client, &id).await["error"]["code"],
+        "invalid_argument"
+    );
+    client.absent("WorkerCustomDomain", "late").await;
+    assert_eq!(
+        client.read("WorkerCustomDomain", "taker").await.updated(),
+        taker
+    );
+
+    let id = accept_create(
+        &client,
+        "QueueConsumer",
+        "ca",
+        consumer_spec("w", "a", Some("b")),
+    )
+    .await;
+    client
+        .create("QueueConsumer", "cb", consumer_spec("w", "b", Some("a")))
+        .await
+        .created();
+    assert_eq!(
+        finish(&client, &id).await["error"]["code"],
+        "invalid_argument"
+    );
+    client.absent("QueueConsumer", "ca").await;
+    assert_eq!(
+        client.read("QueueConsumer", "cb").await.updated().spec["deadLetterQueue"],
+        json!({"apiVersion": EDGE, "kind": "AtLeastOnceQueue", "name": "a"})
+    );
+}

@@ -1,0 +1,181 @@
+//! Coverage by list: every observation of a conformance run has a test of its name, and every
+//! route, code and refusal occurs in one.
+
+/// Names of the observations.
+const CHECKS: [&str; 116] = [
+    "discovery-exact",
+    "unauthenticated-request-refused",
+    "forms-exact-availability",
+    "form-definition-exact",
+    "validate-accepts-canonical",
+    "validate-rejects-negative-fixtures",
+    "prepare-binds-exact-spec",
+    "prepare-substitution-rejected",
+    "apply-create-uid-minted",
+    "apply-headers-required",
+    "apply-idempotency-replay",
+    "replay-record-retires-with-its-incarnation",
+    "create-conflict-when-exists",
+    "update-generation-fence",
+    "stale-generation-rejected",
+    "revision-etag-exact",
+    "observe-fence-exact",
+    "status-change-bumps-revision-not-generation",
+    "spec-change-bumps-generation",
+    "delete-generation-fence",
+    "delete-revision-fence",
+    "stale-revision-rejected",
+    "delete-then-recreate-uid-changes",
+    "expected-uid-mismatch-rejected",
+    "package-digest-not-identity",
+    "same-kind-two-groups",
+    "revision-role-update-rejected",
+    "no-update-spec-change-rejected",
+    "binding-target-missing-404-before-mutation",
+    "dependency-in-use-on-bound-target-delete",
+    "relation-target-missing-rejected",
+    "relation-target-deletion-blocked",
+    "relation-incarnation-change-detected",
+    "relation-reapply-repins",
+    "binding-contract-verified",
+    "async-operation-flow",
+    "operation-replay-terminal",
+    "operation-resumable-after-settlement",
+    "operation-cancel",
+    "exact-form-ref-fails-closed-on-unknown-definition",
+    "artifact-upload-missing-blob",
+    "artifact-digest-mismatch",
+    "artifact-commit-idempotent",
+    "artifact-then-bundle-apply",
+    "support-profiles-present",
+    "error-envelope-taxonomy",
+    "cross-space-isolation",
+    "cross-principal-idempotency-isolation",
+    "prepare-requires-update-fence",
+    "stale-prepare-rejected",
+    "condition-reason-closed",
+    "space-id-grammar-enforced",
+    "concurrent-unrelated-mutation",
+    "async-commit-revalidates",
+    "async-commit-binds-the-accepted-identity",
+    "import-adopts-native-resource",
+    "import-validates-like-apply",
+    "import-claims-its-native-identity",
+    "import-records-its-native-identity",
+    "deployment-weight-sum-enforced",
+    "deployment-single-active-per-worker",
+    "deployment-version-ownership",
+    "deployment-version-duplicate-rejected",
+    "attachment-requires-active-deployment",
+    "handler-gated-attachments",
+    "binding-name-collision-rejected",
+    "deployment-change-preserves-dependents",
+    "deployment-delete-blocked-by-dependent",
+    "deployment-delete-blocked-by-inbound-binding",
+    "dependent-revision-advances-with-rendering",
+    "delete-fence-survives-derived-rendering",
+    "artifact-manifest-reject-list",
+    "artifact-commit-binds-declared-size",
+    "artifact-manifest-kind-exclusive",
+    "bundle-main-module-is-loadable",
+    "artifact-retention-while-referenced",
+    "namespaced-group-travels-as-two-path-segments",
+    "operation-bound-to-its-creating-principal",
+    "upload-session-bound-to-its-creating-principal",
+    "artifact-digest-is-not-a-capability",
+    "manifest-reference-is-not-a-capability",
+    "static-asset-spa-paths",
+    "sqlite-migration-ledger-readiness",
+    "module-worker-runtime-contract-advertised",
+    "undeclared-runtime-handler-rejected",
+    "declared-handler-not-exported-rejected",
+    "edge-interface-contracts-advertised",
+    "cron-grammar-enforced",
+    "queue-single-consumer-enforced",
+    "custom-domain-hostname-canonicalized",
+    "custom-domain-hostname-claim-unique",
+    "custom-domain-hostname-claim-stops-at-the-tenant",
+    "dead-letter-cycle-rejected",
+    "attachment-claim-decided-on-import",
+    "attachment-claim-revalidated-at-commit",
+    "custom-domain-u-label-refused",
+    "two-definition-versions-answer-independently",
+    "resource-answers-only-under-its-recorded-form-ref",
+    "relation-target-form-ref-verified",
+    "relation-target-interface-verified",
+    "relation-pin-records-target-form-ref",
+    "worker-endpoint-address-is-host-assigned",
+    "worker-endpoint-single-per-worker",
+    "worker-endpoint-follows-the-active-deployment",
+    "worker-endpoint-address-is-stable-for-its-uid",
+    "form-declared-outputs-are-exact",
+    "resource-address-is-tenant-scoped",
+    "resource-read-is-tenant-isolated",
+    "resource-observe-is-tenant-isolated",
+    "resource-update-is-tenant-isolated",
+    "resource-import-is-tenant-isolated",
+    "resource-delete-is-tenant-isolated",
+    "relation-resolution-is-tenant-scoped",
+    "prepare-is-tenant-scoped",
+    "idempotency-is-tenant-scoped",
+    "each-tenant-mutates-its-own-plane",
+];
+
+const SOURCES: &[&str] = &[
+    include_str!("aggregate.rs"),
+    include_str!("artifacts.rs"),
+    include_str!("claims.rs"),
+    include_str!("create.rs"),
+    include_str!("discovery.rs"),
+    include_str!("endpoints.rs"),
+    include_str!("forms.rs"),
+    include_str!("idempotency.rs"),
+    include_str!("imports.rs"),
+    include_str!("observe_delete.rs"),
+    include_str!("operations.rs"),
+    include_str!("prepare.rs"),
+    include_str!("relations.rs"),
+    include_str!("sqlite_assets.rs"),
+    include_str!("support.rs"),
+    include_str!("tenants.rs"),
+    include_str!("versions.rs"),
+    include_str!("sealed.rs"),
+    include_str!("unseen.rs"),
+    include_str!("durability.rs"),
+];
+
+#[test]
+fn every_observation_has_a_test_of_its_name() {
+    for check in CHECKS {
+        let test = format!("async fn {}()", check.replace('-', "_"));
+        assert!(
+            SOURCES.iter().any(|source| source.contains(&test)),
+            "{check} has no test"
+        );
+    }
+}
+
+#[test]
+fn every_code_a_rule_gives_is_refused_somewhere() {
+    for code in notation_edge_api::ErrorCode::ALL {
+        use notation_edge_api::ErrorCode as Code;
+        let unused = matches!(
+            code,
+            Code::PolicyDenied
+                | Code::FormNotInstalled
+                | Code::FormUnavailable
+                | Code::FormIdentityConflict
+                | Code::ResourceBusy
+                | Code::DeletionProtected
+                | Code::RateLimited
+                | Code::InternalError
+                | Code::BackendUnavailable
+                | Code::DeadlineExceeded
+        );
+        let quoted = format!("\"{code}\"");
+        assert!(
+            unused || SOURCES.iter().any(|source| source.contains(&quoted)),
+            "{code} is refused nowhere"
+        );
+    }
+}

@@ -1,0 +1,28 @@
+//! The control plane as a client sees it: a real server on port 0, one test per observation.
+//!
+//! With `NOTATION_CONTRACTS` naming a directory that holds a published contract set, the same
+//! tests run with its exact digests; without, with the set written by this project.
+
+mod aggregate;
+mod artifacts;
+mod bench;
+mod claims;
+mod coverage;
+mod create;
+mod discovery;
+mod durability;
+mod endpoints;
+mod forms;
+mod idempotency;
+mod imports;
+mod observe_delete;
+mod operations;
+mod prepare;
+mod relations;
+mod sealed;
+mod sqlite_assets;
+mod support;
+mod tenants;
+mod typed_client;
+mod unseen;
+mod versions;
