@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use notation_model::{Params, Record, RecordedEdge, ResourceType, Shape, Standing, Value};
+use notation_model::{Params, Record, RecordedEdge, ResourceType, Shape, Value};
 
 use crate::{
     Act, Change, Forecast, Goal, Intended, Transition,
@@ -141,10 +141,11 @@ pub(crate) fn staying(
     };
     if outlook.change == Differs::No && !reverted {
         let now = restated(survey, number, record, edges);
+        let as_found = || (*past.record != *past.original).then(|| record.clone());
         return Expected {
             placeholder,
             last: Some(NOTHING),
-            restated: (now != *past.original).then_some(now),
+            restated: now.or_else(as_found),
         };
     }
     let complete = params(Shape::Complete, Moment::Step);
@@ -174,25 +175,52 @@ pub(crate) fn staying(
     }
 }
 
-/// The record of a resource whose parameters are as they should be: edges, marks and what its
-/// placeholder is are refreshed all the same (`engine.md` §1, *Edges*).
+/// The record of a resource whose parameters are as they should be, when it says something else:
+/// edges, marks and what its placeholder is are refreshed all the same (`engine.md` §1, *Edges*).
 fn restated(
     survey: &Survey<'_, '_>,
     number: usize,
     record: &Record,
     edges: &dyn Fn() -> Vec<RecordedEdge>,
-) -> Record {
+) -> Option<Record> {
     let wanted = &survey.program.wanted[number];
+    let edges = edges();
+    // Without contributions the placeholder is what is applied.
+    let plain = wanted.desired.contributions.is_empty()
+        && record.contributions.is_empty()
+        && record.config == record.applied;
+    let (config, contributions) = if plain {
+        (None, Vec::new())
+    } else {
+        (
+            survey.params(number, Shape::Placeholder, Moment::Step).ok(),
+            contributions(survey, number),
+        )
+    };
+    let as_recorded = record.shape == Shape::Complete
+        && record.marks == wanted.desired.marks
+        && record.can_be_bare == wanted.can_be_bare
+        && record.edges == edges
+        && config
+            .as_ref()
+            .is_none_or(|config| *config == record.config)
+        && contributions == record.contributions;
+    if as_recorded {
+        return None;
+    }
     let mut now = record.clone();
     now.shape = Shape::Complete;
-    now.standing = Standing::Current;
     now.marks = wanted.desired.marks;
     now.can_be_bare = wanted.can_be_bare;
-    now.edges = edges();
-    now.config = survey
-        .params(number, Shape::Placeholder, Moment::Step)
-        .unwrap_or_default();
-    now.contributions = wanted
+    now.edges = edges;
+    now.config = config.unwrap_or(now.config);
+    now.contributions = contributions;
+    Some(now)
+}
+
+fn contributions(survey: &Survey<'_, '_>, number: usize) -> Vec<(String, Value)> {
+    let wanted = &survey.program.wanted[number];
+    wanted
         .desired
         .contributions
         .iter()
@@ -201,8 +229,7 @@ fn restated(
             let value = crate::params::hide(wanted.ty, &contribution.field, value);
             (contribution.field.clone(), value)
         })
-        .collect();
-    now
+        .collect()
 }
 
 /// What a staying incarnation shall be, for the executor.

@@ -1,9 +1,11 @@
 //! Remarks of a plan for people.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use notation_model::{OutputRef, Segment, Shape, Value};
 
 use crate::{
-    Change, Note, Plan, Subject, Transition, Why,
+    Change, Note, Plan, Role, StepKey, Subject,
     outlook::{Moment, Survey},
     play::Play,
     problem::list,
@@ -17,6 +19,7 @@ pub(crate) fn notes(
     plan: &Plan,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
+    let order = Before::of(plan, play);
     for (number, outlook) in survey.outlooks.iter().enumerate() {
         let wanted = &survey.program.wanted[number];
         let id = &wanted.desired.id;
@@ -80,6 +83,12 @@ pub(crate) fn notes(
                 .into_iter()
                 .filter(|field| !bare.contains_key(field))
                 .collect();
+            let complete = survey
+                .params(number, Shape::Complete, Moment::Step)
+                .unwrap_or_default();
+            if crate::decide::differing(wanted.ty, &bare, &complete).is_empty() {
+                continue;
+            }
             let without = if without.is_empty() {
                 "in its bare shape".to_owned()
             } else {
@@ -91,22 +100,14 @@ pub(crate) fn notes(
                 Vec::new(),
             );
         }
-        if !play.lives[number].slots.is_empty() && outlook.replaces.is_some() {
-            let reverted: Vec<String> = reverted(plan);
-            let peers = if reverted.is_empty() {
-                String::new()
-            } else {
-                format!(
-                    "; until then {} {} reverted to a placeholder",
-                    list(&reverted),
-                    if reverted.len() == 1 { "is" } else { "are" }
-                )
-            };
+        if let Some(old) = outlook
+            .replaces
+            .and_then(|past| play.life_of_past.get(&past))
+            && order.goes_first(*old, number)
+        {
             say(
                 "unavailable_while_replaced",
-                format!(
-                    "{id} keeps its name, so it is deleted before it is made again and unavailable meanwhile{peers}. A generated name behind a stable route, alias or CNAME avoids this"
-                ),
+                unavailable(play, waypoints, number, *old),
                 Vec::new(),
             );
         }
@@ -143,14 +144,78 @@ fn field_of(resource: &notation_model::ResourceId, field: &str) -> OutputRef {
     }
 }
 
-/// Resources that stay and are reverted.
-fn reverted(plan: &Plan) -> Vec<String> {
-    plan.steps
+/// What a delete before the creation means, who is reverted for it, and the way out.
+fn unavailable(play: &Play, waypoints: &[bool], number: usize, old: usize) -> String {
+    let id = &play.lives[number].incarnation.resource;
+    let reverted: Vec<String> = play.lives[old]
+        .holders
         .iter()
-        .filter(|step| step.forecast.transition == Transition::Revert && step.why == Why::LetsGo)
-        .filter_map(|step| match &step.key.subject {
-            Subject::Incarnation(incarnation) => Some(incarnation.resource.to_string()),
-            Subject::Cycle(_) => None,
-        })
-        .collect()
+        .filter(|holder| waypoints[holder.who] && play.lives[holder.who].stays())
+        .map(|holder| play.lives[holder.who].incarnation.resource.to_string())
+        .collect();
+    let peers = match reverted.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {one} is reverted to a placeholder until then"),
+        several => format!(
+            "; {} are reverted to placeholders until then",
+            list(several)
+        ),
+    };
+    let way_out = if play.lives[number].slots.contains(&old) {
+        ". A generated name behind a stable route, alias or CNAME avoids this"
+    } else {
+        ""
+    };
+    format!("{id} is deleted before it is made again and unavailable meanwhile{peers}{way_out}")
+}
+
+/// Which steps of a plan come before which.
+struct Before<'p> {
+    plan: &'p Plan,
+    play: &'p Play,
+    position: BTreeMap<&'p StepKey, usize>,
+}
+
+impl<'p> Before<'p> {
+    fn of(plan: &'p Plan, play: &'p Play) -> Before<'p> {
+        let position = plan
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(position, step)| (&step.key, position))
+            .collect();
+        Before {
+            plan,
+            play,
+            position,
+        }
+    }
+
+    /// Whether the old incarnation must be gone before the new one is there.
+    fn goes_first(&self, old: usize, new: usize) -> bool {
+        let at = |life: usize, role: Role| {
+            let key = StepKey {
+                subject: Subject::Incarnation(self.play.lives[life].incarnation.clone()),
+                role,
+            };
+            self.position.get(&key).copied()
+        };
+        let Some(gone) = at(old, Role::Absent) else {
+            return false;
+        };
+        let first = at(new, Role::Placeholder).or_else(|| at(new, Role::Complete));
+        let mut pending: Vec<usize> = first.into_iter().collect();
+        let mut seen: BTreeSet<usize> = BTreeSet::new();
+        while let Some(position) = pending.pop() {
+            if position == gone {
+                return true;
+            }
+            // What stands before the delete cannot wait for it.
+            if position > gone && seen.insert(position) {
+                let after = self.plan.steps[position].after.iter();
+                pending.extend(after.filter_map(|key| self.position.get(key)));
+            }
+        }
+        false
+    }
 }

@@ -52,6 +52,22 @@ impl Rules<'_> {
         self.play.lives.len() + self.play.cycle_count + life
     }
 
+    /// Nothing leaves and nothing reverts to what is made again: no release, no slot.
+    pub fn only_needs(&self) -> bool {
+        let lives = &self.play.lives;
+        lives.len() == self.play.staying && lives.iter().all(|life| life.missing.is_empty())
+    }
+
+    /// True where no loop can be: only needs, and every member of a cycle exists already.
+    pub fn is_plainly_open(&self) -> bool {
+        self.only_needs()
+            && self
+                .play
+                .lives
+                .iter()
+                .all(|life| life.cycle.is_none() || life.is_kept())
+    }
+
     /// How many step numbers there are.
     pub fn count(&self) -> usize {
         2 * self.play.lives.len() + self.play.cycle_count

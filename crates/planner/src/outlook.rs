@@ -105,7 +105,7 @@ pub(crate) fn pair<'p, 'a>(
             for &member in members {
                 match survey.weigh(member) {
                     Ok(turned) => replaced |= turned,
-                    Err(problem) => problems.push(problem),
+                    Err(problem) => problems.push(*problem),
                 }
             }
             if !replaced || !problems.is_empty() {
@@ -125,7 +125,11 @@ pub(crate) fn pair<'p, 'a>(
 impl Survey<'_, '_> {
     /// Second look, with the placeholders that are known now. Fates stay as they are.
     pub fn look_again(&mut self, bare: Vec<bool>) {
+        let as_before = self.bare == bare;
         self.bare = bare;
+        if as_before {
+            return;
+        }
         for members in &self.program.components {
             for &member in members {
                 self.measure(member);
@@ -148,7 +152,7 @@ impl Survey<'_, '_> {
         number: usize,
         shape: Shape,
         moment: Moment,
-    ) -> Result<Params, PlanProblem> {
+    ) -> Result<Params, Box<PlanProblem>> {
         let wanted = &self.program.wanted[number];
         let outlook = &self.outlooks[number];
         let key = match (&outlook.key, wanted.ty.key_field()) {
@@ -165,11 +169,13 @@ impl Survey<'_, '_> {
             from: number,
             moment,
         };
-        assemble(wanted.ty, &parts, shape, &view).map_err(|error| PlanProblem::BadContribution {
-            resource: wanted.desired.id.clone(),
-            field: error.field,
-            message: error.source.to_string(),
-            origin: wanted.desired.origin.clone(),
+        assemble(wanted.ty, &parts, shape, &view).map_err(|error| {
+            Box::new(PlanProblem::BadContribution {
+                resource: wanted.desired.id.clone(),
+                field: error.field,
+                message: error.source.to_string(),
+                origin: wanted.desired.origin.clone(),
+            })
         })
     }
 
@@ -202,14 +208,15 @@ impl Survey<'_, '_> {
     fn start(&self, number: usize) -> Outlook {
         let wanted = &self.program.wanted[number];
         let id = &wanted.desired.id;
-        let live = self.history.of(id).rev().find(|index| {
-            let past = &self.history.past[*index];
-            past.record.standing == Standing::Current && !past.gone()
-        });
-        let gone = self.history.of(id).rev().find(|index| {
-            let past = &self.history.past[*index];
-            past.record.standing == Standing::Current && past.gone()
-        });
+        let (mut live, mut gone) = (None, None);
+        for index in self.history.of(id) {
+            let past = &self.history.past[index];
+            match (past.record.standing, past.gone()) {
+                (Standing::Current, false) => live = Some(index),
+                (Standing::Current, true) => gone = Some(index),
+                (Standing::Superseded, _) => {}
+            }
+        }
         match (live, gone) {
             (Some(live), _) => {
                 let record = &self.history.past[live].record;
@@ -342,7 +349,7 @@ impl Survey<'_, '_> {
 
     /// Measures one resource and replaces it when a value that is known asks for it. True when
     /// it was kept and is replaced now.
-    fn weigh(&mut self, number: usize) -> Result<bool, PlanProblem> {
+    fn weigh(&mut self, number: usize) -> Result<bool, Box<PlanProblem>> {
         let Some(kept) = self.outlooks[number].kept else {
             self.outlooks[number].key = self.key_again(number);
             if !self.program.wanted[number].desired.contributions.is_empty() {

@@ -140,6 +140,14 @@ pub(crate) fn paired<'p, 'a>(
             play: &play,
             waived: waived_lives(&play, &waived),
         };
+        if rules.only_needs() {
+            // The program was judged: needs alone leave no loop that placeholders do not open.
+            return Ok(Paired {
+                survey,
+                waived: BTreeSet::new(),
+                play,
+            });
+        }
         let verdict = loop {
             match stuck(&rules) {
                 Stuck::Waive(who, leaving) => {
@@ -269,7 +277,10 @@ fn finish(lives: Lives<'_, '_>, mut survey: Survey<'_, '_>) -> Result<Plan, Plan
         exports: input.desired.exports.clone(),
     };
     let writing = Writing::of(&survey, play, &expected);
-    put_steps(&lives, &survey, &waypoints, &expected, &writing, &mut plan);
+    if writing.lives.contains(&true) {
+        put_steps(&lives, &survey, &waypoints, &expected, &writing, &mut plan);
+    }
+    put_intended(&lives, &survey, &writing, &mut plan);
     plan.notes = notes(&survey, play, &waypoints, &plan);
     plan.notes.extend(waived_notes(play, rules));
     plan.notes
@@ -443,7 +454,6 @@ fn put_steps(
         });
     }
     put_cycles(lives, survey, waypoints, writing, completing, plan);
-    put_intended(lives, survey, writing, plan);
 }
 
 const NO_FORECAST: Forecast = Forecast {

@@ -249,7 +249,7 @@ fn slots(survey: &Survey<'_, '_>, lives: &mut [Life], staying_count: usize) {
                 .push(index);
         }
     }
-    for number in 0..staying_count {
+    for (number, life) in lives.iter_mut().enumerate().take(staying_count) {
         let outlook = &survey.outlooks[number];
         if outlook.kept.is_some() {
             continue;
@@ -258,7 +258,7 @@ fn slots(survey: &Survey<'_, '_>, lives: &mut [Life], staying_count: usize) {
         if let Some(key) = key {
             let space = survey.program.wanted[number].ty.identity_space.clone();
             if let Some(found) = taken.get(&(space, key.to_owned())) {
-                lives[number].slots = found.clone();
+                life.slots = found.clone();
             }
         }
     }

@@ -279,7 +279,7 @@ fn places(
 ) -> Vec<(Reader, OutputRef)> {
     let mut found = Vec::new();
     let mut lengths: BTreeMap<&str, usize> = BTreeMap::new();
-    let config = intended.config.iter().map(|(field, expr)| (field, expr));
+    let config = intended.config.iter();
     let contributed = intended
         .contributions
         .iter()

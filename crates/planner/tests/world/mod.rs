@@ -57,6 +57,19 @@ impl World {
             .calls
     }
 
+    /// The plan in full, or why there is none.
+    pub fn detail(&self, text: &str) -> String {
+        match self.plan(text) {
+            Ok(plan) => detail(&plan),
+            Err(error) => error
+                .problems
+                .iter()
+                .map(|problem| format!("{}: {problem}\n  help: {}", problem.code(), problem.help()))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        }
+    }
+
     pub fn plan(&self, text: &str) -> Result<Plan, PlanError> {
         self.plan_with(text, &PlanOptions::default())
     }
@@ -188,6 +201,44 @@ pub fn line(plan: &Plan) -> String {
         })
         .collect();
     words.join(", ")
+}
+
+/// One line per step with its reason, changes and what it leaves out; then notes.
+pub fn detail(plan: &Plan) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for (step, words) in plan.steps.iter().zip(line(plan).split(", ")) {
+        let mut text = format!("{words} [{:?}]", step.why);
+        for change in &step.forecast.changes {
+            let shown = |value: &Option<Value>| match value {
+                Some(value) => value.to_display_json().to_string(),
+                None => "unset".to_owned(),
+            };
+            text += &format!(
+                "\n  {}: {} -> {}",
+                change.path,
+                shown(&change.before),
+                shown(&change.after)
+            );
+        }
+        if !step.forecast.leaves_out.is_empty() {
+            text += &format!("\n  without {}", step.forecast.leaves_out.join(", "));
+        }
+        lines.push(text);
+    }
+    for cycle in &plan.cycles {
+        let names = |members: &[Incarnation]| -> Vec<String> { members.iter().map(name).collect() };
+        lines.push(format!(
+            "{}: {}, at most {} passes, may write {:?}",
+            cycle.key,
+            names(&cycle.members).join(" "),
+            cycle.passes,
+            names(&cycle.may_write)
+        ));
+    }
+    for note in &plan.notes {
+        lines.push(format!("note {}: {}", note.code, note.message));
+    }
+    lines.join("\n")
 }
 
 /// `a`, `a'`, `a''`.

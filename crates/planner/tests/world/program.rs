@@ -50,13 +50,8 @@ fn type_letter(letter: &str) -> &'static str {
 /// Reads a program.
 pub fn program(text: &str) -> DesiredGraph {
     let mut graph = DesiredGraph::default();
-    let mut line = 0;
-    for part in text
-        .split(';')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-    {
-        line += 1;
+    let parts = text.split(';').map(str::trim);
+    for (line, part) in (1..).zip(parts.filter(|part| !part.is_empty())) {
         let mut words = part.split_whitespace();
         let name = words.next().expect("an id");
         let origin = Origin {

@@ -1,0 +1,193 @@
+//! Programs and states for which there is no plan, and what people are told.
+
+mod world;
+
+use notation_planner::PlanOptions;
+use world::World;
+use world::program::{self, program};
+
+macro_rules! check {
+    ($([$($before:literal),*])? plan $text:literal, @$says:literal) => {{
+        #[allow(unused_mut, reason = "a case may start from nothing")]
+        let mut world = World::default();
+        $($(world.deploy($before);)*)?
+        insta::assert_snapshot!(world.detail($text), @$says);
+    }};
+}
+
+#[test]
+fn two_that_need_each_other_at_once() {
+    check!(plan "a S >b; b S >a", @r#"
+plan::unbreakable_loop: a and b depend on each other and none of them can start first
+  a needs b (contribution to `bindings`, infra/app.ts:1:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  b needs a (contribution to `bindings`, infra/app.ts:2:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  help: give `bindings` a value in the config, make it optional in the schema of sim/StrictWorker, or move one reference into a resource of its own
+"#);
+}
+
+#[test]
+fn a_member_that_could_be_bare_but_is_on_the_loop_by_config_alone() {
+    check!(plan "b S >a; a W =b", @r#"
+plan::unbreakable_loop: b and a depend on each other and none of them can start first
+  b needs a (contribution to `bindings`, infra/app.ts:1:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  a needs b (config `bindings[0].service`, infra/app.ts:2:1): `bindings[0].service` is part of its config, which it cannot be created without
+  help: give `bindings` a value in the config, make it optional in the schema of sim/StrictWorker, or move one reference into a resource of its own; or contribute `bindings` to a after construction instead of giving it in the config
+"#);
+}
+
+#[test]
+fn a_program_is_judged_whatever_exists_already() {
+    check!(["x W; a S >x; b S >a"] plan "x W; a S >b; b S >a", @r#"
+plan::unbreakable_loop: a and b depend on each other and none of them can start first
+  a needs b (contribution to `bindings`, infra/app.ts:2:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  b needs a (contribution to `bindings`, infra/app.ts:3:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  help: give `bindings` a value in the config, make it optional in the schema of sim/StrictWorker, or move one reference into a resource of its own
+"#);
+}
+
+#[test]
+fn every_loop_is_reported_and_members_of_reported_ones_are_taken_out() {
+    check!(plan "a S >b; b S >a >c; c S >d; d S >c; e S >e", @r#"
+plan::unbreakable_loop: a and b depend on each other and none of them can start first
+  a needs b (contribution to `bindings`, infra/app.ts:1:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  b needs a (contribution to `bindings`, infra/app.ts:2:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  help: give `bindings` a value in the config, make it optional in the schema of sim/StrictWorker, or move one reference into a resource of its own
+plan::unbreakable_loop: c and d depend on each other and none of them can start first
+  c needs d (contribution to `bindings`, infra/app.ts:3:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  d needs c (contribution to `bindings`, infra/app.ts:4:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  help: give `bindings` a value in the config, make it optional in the schema of sim/StrictWorker, or move one reference into a resource of its own
+plan::unbreakable_loop: e depends on itself and cannot start
+  e needs e (contribution to `bindings`, infra/app.ts:5:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  help: give `bindings` a value in the config, make it optional in the schema of sim/StrictWorker, or move one reference into a resource of its own
+"#);
+}
+
+#[test]
+fn who_cannot_start_bare_says_why() {
+    check!(plan "a W never >a; b G >b; c P >c; d S >d", @r#"
+plan::unbreakable_loop: a depends on itself and cannot start
+  a needs a (contribution to `bindings`, infra/app.ts:1:1): a is marked placeholder: "never"
+  help: take placeholder: "never" off a
+plan::unbreakable_loop: b depends on itself and cannot start
+  b needs b (contribution to `bindings`, infra/app.ts:2:1): type sim/GuardedWorker must never be live without its contributions
+  help: move one reference out of the sim/GuardedWorker into a resource of its own
+plan::unbreakable_loop: c depends on itself and cannot start
+  c needs c (contribution to `bindings`, infra/app.ts:3:1): `bindings` of sim/PinnedWorker cannot be changed after creation
+  help: contribute to a field of sim/PinnedWorker that can change, not `bindings`, or move one reference into a resource of its own
+plan::unbreakable_loop: d depends on itself and cannot start
+  d needs d (contribution to `bindings`, infra/app.ts:4:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  help: give `bindings` a value in the config, make it optional in the schema of sim/StrictWorker, or move one reference into a resource of its own
+"#);
+}
+
+#[test]
+fn an_order_that_nobody_can_begin() {
+    check!(plan "a W never @b; b W never @a", @r#"
+plan::unbreakable_loop: a and b depend on each other and none of them can start first
+  a needs b (dependOn, infra/app.ts:1:1): a is marked placeholder: "never"
+  b needs a (dependOn, infra/app.ts:2:1): b is marked placeholder: "never"
+  help: take placeholder: "never" off a; or take placeholder: "never" off b
+"#);
+    check!(plan "a W @b; b W never @a", @r#"
+create a (placeholder) [OpensLoop]
+  Name: unset -> "shop-dev-a"
+create b [New]
+  Name: unset -> "shop-dev-b"
+nothing a [New]
+settle [Settles]
+cycle:a: b a, at most 3 passes, may write []
+note placeholder_live: a is live in its bare shape until what it refers to exists
+"#);
+}
+
+#[test]
+fn one_identity_claimed_twice() {
+    check!(plan "a W Name=x; b T Name=x", @r#"
+plan::duplicate_identity: a and b both claim sim/Thing "x"
+  help: give b another name, or leave its name out to have one generated
+"#);
+}
+
+#[test]
+fn a_second_value_for_a_field_that_takes_one() {
+    let mut graph = program("a W code=1; b W");
+    let contribution = notation_model::Contribution {
+        field: "code".to_owned(),
+        value: "2".into(),
+        origin: graph.resources[1].origin.clone(),
+    };
+    graph.resources[0].contributions.push(contribution);
+    let error = World::default()
+        .plan_graph(&graph, &PlanOptions::default())
+        .expect_err("code is given twice");
+    insta::assert_snapshot!(error, @"`code` of a takes one value and is given another one");
+}
+
+#[test]
+fn everything_wrong_is_said_at_once() {
+    check!(plan "a S; b S >b; c S >c", @r#"
+plan::missing_field: `bindings` of a is required and not given
+  help: give `bindings` in the config or contribute it
+plan::unbreakable_loop: b depends on itself and cannot start
+  b needs b (contribution to `bindings`, infra/app.ts:2:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  help: give `bindings` a value in the config, make it optional in the schema of sim/StrictWorker, or move one reference into a resource of its own
+plan::unbreakable_loop: c depends on itself and cannot start
+  c needs c (contribution to `bindings`, infra/app.ts:3:1): `bindings` is required by sim/StrictWorker and only given by contribution
+  help: give `bindings` a value in the config, make it optional in the schema of sim/StrictWorker, or move one reference into a resource of its own
+"#);
+}
+
+#[test]
+fn what_is_protected_is_not_deleted_replaced_or_reverted() {
+    check!(["a W protect"] plan "", @r#"
+plan::protected: a is protected and would be deleted: the program does not have it
+  help: declare a without `protect`, deploy, and then make this change
+"#);
+    check!(["a W protect region=1"] plan "a W protect region=2", @r#"
+plan::protected: a is protected and would be replaced: region
+  help: declare a without `protect`, deploy, and then make this change
+"#);
+    check!(["a W fixed region=1 >b; b W protect >a"]
+        plan "a W fixed region=2 >b; b W protect >a", @r#"
+plan::protected: b is protected and would be reverted: what it refers to is removed before it can be completed
+  help: declare b without `protect`, deploy, and then make this change
+"#);
+    // The program lifts the mark itself.
+    check!(["a W protect region=1"] plan "a W region=2", @r#"
+create a' [Replaces { because: ["region"] }]
+  Name: unset -> "shop-dev-a-9467"
+  region: unset -> "2"
+delete a [Replaced]
+"#);
+    // Other changes are fine.
+    check!(["a W protect code=1"] plan "a W protect code=2", @r#"
+update a [Changed]
+  code: "1" -> "2"
+"#);
+}
+
+#[test]
+fn an_unknown_target() {
+    let options = PlanOptions {
+        target: [program::id("nobody")].into(),
+        replace: [program::id("b")].into(),
+        ..PlanOptions::default()
+    };
+    let world = World::of("b W");
+    insta::assert_snapshot!(world.line_with("a W", &options), @r#"
+refused: --replace b: there is no such resource
+--target nobody: there is no such resource
+"#);
+}
+
+#[test]
+fn an_earlier_id_claimed_twice() {
+    check!(["old W"] plan "a W was:old; b W was:old", @r#"
+plan::claimed_twice: a and b both claim the id old
+  help: name old in one `formerly` only, and in no declaration
+"#);
+    check!(["old W"] plan "old W; b W was:old", @r#"
+plan::claimed_twice: old and b both claim the id old
+  help: name old in one `formerly` only, and in no declaration
+"#);
+}
