@@ -3,6 +3,8 @@
 //! With `NOTATION_CONTRACTS` naming a directory that holds a published contract set, the same
 //! tests run with its exact digests; without, with the set written by this project.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod aggregate;
 mod artifacts;
 mod bench;
@@ -18,6 +20,7 @@ mod imports;
 mod observe_delete;
 mod operations;
 mod prepare;
+mod properties;
 mod relations;
 mod sealed;
 mod sqlite_assets;

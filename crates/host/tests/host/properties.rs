@@ -1,0 +1,370 @@
+//! Random admitted changes: no breach, no stale rendering, no revision that moves for nothing.
+
+use crate::bench::{
+    consumer_spec, cron_spec, deployment_spec, domain_spec, endpoint_spec, to, version_spec, with,
+};
+use notation_edge::{
+    Admitted, Change, Delete, EdgeKind, Effect, Exports, FAMILY, Fence, Key, Manifest,
+    ManifestKind, Observe, Origin, Put, Refusal, Removal, Review, Seal, SealedReadiness, Touch,
+    Uid, World, admit, render,
+};
+use notation_host::Contracts;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
+static CONTRACTS: LazyLock<Contracts> = LazyLock::new(|| Contracts::load(None, None).unwrap());
+
+const ALL: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+const ONE: &str = "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+const SQL: [&str; 3] = [
+    "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc",
+    "sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd",
+    "sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
+];
+
+fn start() -> World {
+    let mut world = World::empty(
+        CONTRACTS.catalog.clone(),
+        "endpoints.localhost",
+        SealedReadiness::Required,
+    );
+    let manifest = |kind, entries: &[&str]| {
+        Arc::new(Manifest {
+            kind,
+            main_module: None,
+            entries: entries
+                .iter()
+                .map(|path| notation_edge::Entry {
+                    path: (*path).to_owned(),
+                    media_type: String::new(),
+                    size: 1,
+                    digest: ALL.to_owned(),
+                })
+                .collect(),
+        })
+    };
+    for (digest, handlers) in [
+        (ALL, &["fetch", "scheduled", "queue"][..]),
+        (ONE, &["fetch"]),
+    ] {
+        world.hold(digest, manifest(ManifestKind::WorkerBundle, &["index.js"]));
+        let known: BTreeSet<String> = handlers.iter().map(|name| (*name).to_owned()).collect();
+        world.learn(digest, Exports::Known(known));
+    }
+    for (digest, files) in SQL
+        .into_iter()
+        .zip([&["1.sql"][..], &["1.sql", "2.sql"], &["2.sql"]])
+    {
+        world.hold(digest, manifest(ManifestKind::MigrationBundle, files));
+    }
+    // Things to refer to, so that random puts are not all refused for a missing target.
+    for (fresh, first) in (0..).zip([0u8, 0, 0, 2, 2, 3, 4, 4, 5, 6, 6]) {
+        for space in 0..2 {
+            let at = fresh as u8;
+            let put = put(
+                &world,
+                Dice([first, space, at, at, at, 1, 0, 9]),
+                100_000 + fresh * 2 + usize::from(space),
+            );
+            if let Ok(admitted) = admit(&world, &Change::Put(put), "2025-01-01T00:00:00Z") {
+                world = admitted.after().clone();
+            }
+        }
+    }
+    world
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Dice([u8; 8]);
+
+impl Dice {
+    fn pick<'a>(self, at: usize, from: &[&'a str]) -> &'a str {
+        from[usize::from(self.0[at]) % from.len()]
+    }
+}
+
+const WORKERS: [&str; 3] = ["w0", "w1", "w2"];
+const BUNDLES: [&str; 2] = ["b0", "b1"];
+const VERSIONS: [&str; 5] = ["v0", "v1", "v2", "v3", "v4"];
+const QUEUES: [&str; 3] = ["q0", "q1", "q2"];
+const SETS: [&str; 3] = ["s0", "s1", "s2"];
+
+fn wanted(dice: Dice) -> (EdgeKind, &'static str, Value) {
+    let worker = dice.pick(2, &WORKERS);
+    match dice.0[0] % 24 {
+        0 | 1 => (EdgeKind::ModuleWorker, worker, json!({})),
+        2 => {
+            let digest = dice.pick(3, &[ALL, ONE]);
+            (
+                EdgeKind::WorkerBundle,
+                dice.pick(4, &BUNDLES),
+                json!({"manifestDigest": digest}),
+            )
+        }
+        3 => (EdgeKind::EdgeKVNamespace, "kv", json!({})),
+        4 => (
+            EdgeKind::AtLeastOnceQueue,
+            dice.pick(3, &QUEUES),
+            json!({"messageRetentionSeconds": 60 + u32::from(dice.0[4] % 2)}),
+        ),
+        5 => (EdgeKind::SQLiteDatabase, "db", json!({})),
+        6 => {
+            let at = usize::from(dice.0[3]) % 3;
+            (
+                EdgeKind::SQLiteMigrationSet,
+                SETS[at],
+                json!({"manifestDigest": SQL[at]}),
+            )
+        }
+        7 => {
+            let spec = json!({"database": to("SQLiteDatabase", "db"), "migrationSet": to("SQLiteMigrationSet", dice.pick(3, &SETS))});
+            (
+                EdgeKind::SQLiteMigrationApplication,
+                dice.pick(4, &["m0", "m1"]),
+                spec,
+            )
+        }
+        8..=12 => {
+            let handlers: &[&str] = match dice.0[3] % 3 {
+                0 => &["fetch"],
+                1 => &["fetch", "scheduled", "queue"],
+                _ => &["scheduled", "queue"],
+            };
+            let mut spec = version_spec(worker, dice.pick(4, &BUNDLES), handlers);
+            if dice.0[5] % 3 == 0 {
+                spec = with(
+                    spec,
+                    "serviceBindings",
+                    json!([{"name": "PEER", "resource": to("ModuleWorker", dice.pick(6, &WORKERS))}]),
+                );
+            }
+            if dice.0[5] % 4 == 1 {
+                spec = with(
+                    spec,
+                    "kvBindings",
+                    json!([{"name": "KV", "resource": to("EdgeKVNamespace", "kv")}]),
+                );
+            }
+            if dice.0[5] % 5 == 2 {
+                spec = with(spec, "requiredSensitiveVars", json!(["KEY"]));
+            }
+            (EdgeKind::WorkerVersion, dice.pick(7, &VERSIONS), spec)
+        }
+        13..=17 => {
+            let (first, second) = (dice.pick(3, &VERSIONS), dice.pick(4, &VERSIONS));
+            let spec = match dice.0[5] % 4 {
+                0 => deployment_spec(worker, &[(first, 1000), (second, 9000)]),
+                1 => deployment_spec(worker, &[(first, 9999)]),
+                _ => deployment_spec(worker, &[(first, 10_000)]),
+            };
+            (
+                EdgeKind::WorkerDeployment,
+                dice.pick(6, &["d0", "d1", "d2"]),
+                spec,
+            )
+        }
+        18 => (
+            EdgeKind::WorkerCustomDomain,
+            dice.pick(3, &["h0", "h1"]),
+            domain_spec(worker, dice.pick(4, &["a.example.com", "b.example.com"])),
+        ),
+        19 => (
+            EdgeKind::WorkerEndpoint,
+            dice.pick(3, &["e0", "e1"]),
+            endpoint_spec(worker),
+        ),
+        20 => (
+            EdgeKind::WorkerCronTrigger,
+            "t0",
+            cron_spec(worker, dice.pick(3, &["0 * * * *", "5 * * * *"])),
+        ),
+        _ => {
+            let dead = (dice.0[5] % 2 == 0).then(|| dice.pick(4, &QUEUES));
+            (
+                EdgeKind::QueueConsumer,
+                dice.pick(6, &["c0", "c1", "c2"]),
+                consumer_spec(worker, dice.pick(3, &QUEUES), dead),
+            )
+        }
+    }
+}
+
+fn put(world: &World, dice: Dice, fresh: usize) -> Put {
+    let (kind, name, spec) = wanted(dice);
+    let form = CONTRACTS.catalog.family(kind).unwrap();
+    let Value::Object(spec) = spec else {
+        panic!("specs are objects")
+    };
+    let spec = CONTRACTS.materialise(form, spec);
+    assert_eq!(CONTRACTS.diagnose(form, &spec), []);
+    let key = Key::new(dice.pick(1, &["one", "two"]), FAMILY, kind.as_str(), name);
+    let fence = match world.at(&key) {
+        Some(current) => Fence::Current {
+            generation: current.generation,
+            uid: None,
+        },
+        None => Fence::Free,
+    };
+    Put {
+        key,
+        form_ref: form.form_ref.clone(),
+        spec_digest: notation_edge_api::digest(&spec).into(),
+        spec: Arc::new(spec),
+        fence,
+        origin: Origin::Apply(Review::Fits),
+        accepted: None,
+        fresh: Uid::new(format!("u{fresh}")),
+    }
+}
+
+fn change(world: &World, dice: Dice, fresh: usize, removal: Removal) -> Change {
+    let target = world
+        .resources()
+        .nth(usize::from(dice.0[6]) % world.len().max(1));
+    match (dice.0[7] % 24, target) {
+        (0 | 1, Some(target)) => Change::Delete(Delete {
+            key: target.key.clone(),
+            form_ref: target.form_ref.clone(),
+            generation: target.generation.to_string(),
+            if_match: None,
+            accepted: None,
+            removal,
+        }),
+        (2, Some(target)) if dice.0[5] % 3 == 0 => Change::Observe(Observe {
+            key: target.key.clone(),
+            form_ref: target.form_ref.clone(),
+            generation: target.generation.to_string(),
+            touch: Touch::Count,
+        }),
+        (3, Some(target)) if target.kind() == Some(EdgeKind::ModuleWorker) => Change::Seal(Seal {
+            worker: target.uid.clone(),
+            name: "KEY".into(),
+            present: dice.0[4] % 2 == 0,
+        }),
+        _ => Change::Put(put(world, dice, fresh)),
+    }
+}
+
+/// What must hold between a world and the one after an admitted change.
+fn consistent(before: &World, admitted: &Admitted) {
+    let after = admitted.after();
+    let subject = match admitted.effect() {
+        Effect::Created(resource) | Effect::Kept(resource) | Effect::Removed(resource) => {
+            Some(resource.uid.clone())
+        }
+        Effect::Sealed(_) => None,
+    };
+    for resource in after.resources() {
+        let rendering = render(after, resource);
+        assert_eq!(
+            rendering.reason, resource.condition.reason,
+            "stale rendering of {}",
+            resource.key
+        );
+        assert_eq!(
+            rendering.host_reason.as_deref(),
+            resource.condition.host_reason.as_deref()
+        );
+        let Some(old) = before.get(&resource.uid) else {
+            assert_eq!((resource.generation.get(), resource.revision.get()), (1, 1));
+            continue;
+        };
+        let moved = resource.revision.get() - old.revision.get();
+        assert!(moved <= 1, "{} moved by {moved}", resource.key);
+        let written = admitted.upserts().iter().any(|it| it.uid == resource.uid);
+        if subject.as_ref() != Some(&resource.uid) {
+            assert_eq!(resource.generation, old.generation);
+            assert_eq!(
+                moved == 1,
+                resource.condition != old.condition,
+                "{}",
+                resource.key
+            );
+            assert_eq!(written, moved == 1);
+        }
+        assert!(written || resource == old);
+    }
+}
+
+fn play(dice: Vec<[u8; 8]>, removal: Removal) -> (World, usize, usize) {
+    let mut world = start();
+    let (mut admitted_count, mut refused_count) = (0, 0);
+    for (fresh, dice) in dice.into_iter().enumerate() {
+        let change = change(&world, Dice(dice), fresh, removal);
+        match admit(&world, &change, "2026-01-01T00:00:00Z") {
+            Ok(admitted) => {
+                admitted_count += 1;
+                consistent(&world, &admitted);
+                world = admitted.after().clone();
+                if let Change::Put(put) = &change {
+                    identical(&world, put);
+                }
+            }
+            Err(Refusal { message, .. }) => {
+                refused_count += 1;
+                assert!(!message.is_empty());
+            }
+        }
+    }
+    (world, admitted_count, refused_count)
+}
+
+/// The same put again moves nothing anywhere, or is refused because the kind is immutable.
+fn identical(world: &World, put: &Put) {
+    let current = world.at(&put.key).unwrap();
+    let again = Put {
+        fence: Fence::Current {
+            generation: current.generation,
+            uid: None,
+        },
+        ..put.clone()
+    };
+    if let Ok(again) = admit(world, &Change::Put(again), "2027-01-01T00:00:00Z") {
+        assert!(again.upserts().is_empty(), "{:?}", again.upserts());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn admitted_changes_never_leave_a_breach(dice in prop::collection::vec(any::<[u8; 8]>(), 1..160)) {
+        let mut world = start();
+        for (fresh, dice) in dice.into_iter().enumerate() {
+            let change = change(&world, Dice(dice), fresh, Removal::Asked);
+            if let Ok(admitted) = admit(&world, &change, "2026-01-01T00:00:00Z") {
+                world = admitted.after().clone();
+                // A version whose value was removed while it is weighted is reported, not undone.
+                let breaches: Vec<_> = world
+                    .breaches()
+                    .into_iter()
+                    .filter(|breach| !matches!(breach, notation_edge::Breach::UnreadyVersion { reason, .. } if reason.contains("no value")))
+                    .collect();
+                prop_assert_eq!(breaches, vec![]);
+            }
+        }
+    }
+
+    #[test]
+    fn renderings_are_never_stale_and_revisions_never_move_for_nothing(dice in prop::collection::vec(any::<[u8; 8]>(), 1..160)) {
+        play(dice.clone(), Removal::Asked);
+        play(dice, Removal::Vanished);
+    }
+}
+
+#[test]
+fn the_dice_reach_both_sides_of_the_rules() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let strategy = prop::collection::vec(any::<[u8; 8]>(), 600);
+    let dice = strategy.new_tree(&mut runner).unwrap().current();
+    let (world, admitted, refused) = play(dice, Removal::Asked);
+    assert!(
+        admitted > 60 && refused > 60,
+        "{admitted} admitted, {refused} refused"
+    );
+    let kinds: BTreeSet<EdgeKind> = world.resources().filter_map(|it| it.kind()).collect();
+    assert!(kinds.len() >= 8, "{kinds:?}");
+}
