@@ -34,6 +34,8 @@ pub(crate) struct Board<'r> {
     /// Ready steps by type, in plan order: who waits for a narrow limit keeps nobody else back.
     ready: BTreeMap<Option<&'r TypeName>, BTreeSet<usize>>,
     at_work: BTreeMap<Option<&'r TypeName>, usize>,
+    /// When each step was given out, in milliseconds since 1970.
+    started_ms: Vec<u64>,
     played: Played,
 }
 
@@ -61,6 +63,7 @@ impl<'r> Board<'r> {
             state: vec![State::Waiting; steps.len()],
             ready: BTreeMap::new(),
             at_work: BTreeMap::new(),
+            started_ms: vec![0; steps.len()],
             played: Played::default(),
             index,
         };
@@ -116,6 +119,7 @@ impl<'r> Board<'r> {
         }
         *self.at_work.entry(ty).or_default() += 1;
         self.state[index] = State::AtWork;
+        self.started_ms[index] = self.run.line.session.clock.now_ms();
         Some(index)
     }
 
@@ -125,9 +129,8 @@ impl<'r> Board<'r> {
             *at_work -= 1;
         }
         match end {
-            StepEnd::Done(done) => {
+            StepEnd::Done(_) => {
                 self.state[index] = State::Done;
-                self.played.done.extend(done);
                 for next in std::mem::take(&mut self.waiting_for[index]) {
                     self.left[next] -= 1;
                     if self.left[next] == 0 && self.state[next] == State::Waiting {
@@ -146,7 +149,7 @@ impl<'r> Board<'r> {
                 attempt,
             } => {
                 let failed = self.failure(index, None, transition, attempt, error);
-                self.tell_failed(&failed);
+                self.tell_failed(index, &failed);
                 self.played.failed.push(failed);
                 self.state[index] = State::Failed;
                 if self.run.line.options.on_failure == OnFailure::Stop {
@@ -187,14 +190,18 @@ impl<'r> Board<'r> {
         }
     }
 
-    fn tell_failed(&self, failed: &FailedStep) {
-        let sink = &self.run.line.session.sink;
-        sink.event(&EngineEvent::StepFailed(StepEvent {
+    fn tell_failed(&self, index: usize, failed: &FailedStep) {
+        let session = &self.run.line.session;
+        let took_ms = session
+            .clock
+            .now_ms()
+            .saturating_sub(self.started_ms[index]);
+        session.sink.event(&EngineEvent::StepFailed(StepEvent {
             key: failed.key.clone(),
             resource: failed.resource.clone(),
             transition: failed.transition,
             attempt: failed.attempt,
-            took_ms: 0,
+            took_ms,
             error: Some(failed.error.to_string()),
         }));
     }
@@ -224,6 +231,7 @@ impl<'r> Board<'r> {
 
     /// When nothing runs any more: what a stop left over is blocked by what stopped it.
     pub(crate) fn close(mut self) -> Played {
+        self.played.done = std::mem::take(&mut self.run.world().done);
         let interrupted = self.run.line.session.interrupt.is_given();
         let failed = self.state.iter().position(|state| *state == State::Failed);
         let mut left_over = false;

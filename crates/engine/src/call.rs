@@ -169,6 +169,7 @@ impl Line {
             None => (random_token(), 0, None),
         };
         self.announce(&job, &token, attempt + 1).await?;
+        self.until_due(&job).await?;
         let started_ms = self.session.clock.now_ms();
         let mut last = String::new();
         for times in 1..=self.options.max_attempts.max(1) {
@@ -259,6 +260,15 @@ impl Line {
             last,
         };
         Err(CallEnd::Failed { error, attempt })
+    }
+
+    /// A wait that an earlier run did not end goes on.
+    async fn until_due(&self, job: &Job) -> Result<(), CallEnd> {
+        let due_ms = job.taken.same.as_ref().map_or(0, |open| open.due_ms);
+        match due_ms.checked_sub(self.session.clock.now_ms()) {
+            Some(left_ms) if left_ms > 0 => self.pause(Duration::from_millis(left_ms)).await,
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Makes the intent durable; what nobody takes over is closed with it.

@@ -18,10 +18,9 @@ use crate::{
 /// Runs passes until one finds no difference. The last pass only looks.
 pub(crate) async fn settle(run: &Run, key: &StepKey, cycle: &CycleKey) -> StepEnd {
     let Some(cycle) = run.plan.cycles.iter().find(|found| found.key == *cycle) else {
-        return StepEnd::Done(Vec::new());
+        return StepEnd::Done(None);
     };
     let started_ms = run.line.session.clock.now_ms();
-    let mut done = Vec::new();
     let untouched = {
         let world = run.world();
         !cycle
@@ -30,7 +29,7 @@ pub(crate) async fn settle(run: &Run, key: &StepKey, cycle: &CycleKey) -> StepEn
             .any(|member| world.written.contains(member))
     };
     if untouched {
-        return StepEnd::Done(done);
+        return StepEnd::Done(None);
     }
     let before = outputs(run, cycle);
     let mut writes: Vec<SettleWrite> = Vec::new();
@@ -59,8 +58,12 @@ pub(crate) async fn settle(run: &Run, key: &StepKey, cycle: &CycleKey) -> StepEn
                 goal: Goal::Settled,
                 moment: Moment::Settling,
             };
+            let write_started_ms = run.line.session.clock.now_ms();
             match step::reach(run, &write).await {
-                StepEnd::Done(steps) => done.extend(steps),
+                StepEnd::Done(done) => {
+                    let resource = &member.resource;
+                    step::tell_done(run, &write.key, resource, done, write_started_ms);
+                }
                 other => return other,
             }
             writes.push(SettleWrite {
@@ -85,7 +88,8 @@ pub(crate) async fn settle(run: &Run, key: &StepKey, cycle: &CycleKey) -> StepEn
             break;
         }
     }
-    step::tell_done(run, key, &cycle.key.0, &done, started_ms);
+    let done = (!writes.is_empty()).then_some((Transition::Settle, 1));
+    step::tell_done(run, key, &cycle.key.0, done, started_ms);
     StepEnd::Done(done)
 }
 
@@ -105,7 +109,7 @@ fn differences(run: &Run, member: &Incarnation) -> Result<Vec<String>, StepEnd> 
         moment: Moment::Settling,
     };
     let (ty, params) = step::wanted(run, &world, &write)?;
-    Ok(differing(&ty, &record.applied, &params))
+    Ok(differing(ty, &record.applied, &params))
 }
 
 fn outputs(run: &Run, cycle: &Cycle) -> BTreeMap<Incarnation, Params> {

@@ -23,8 +23,8 @@ use crate::{
 
 /// How a step ended.
 pub(crate) enum StepEnd {
-    /// Its goal is reached; what was done, if anything.
-    Done(Vec<DoneStep>),
+    /// Its goal is reached; what was done last, and after how many calls.
+    Done(Option<(Transition, u32)>),
     /// It is not.
     Failed {
         error: StepError,
@@ -78,8 +78,8 @@ pub(crate) struct Write<'a> {
 }
 
 /// A write that was decided.
-struct Aim {
-    ty: ResourceType,
+struct Aim<'r> {
+    ty: &'r ResourceType,
     before: Option<Record>,
     draft: Record,
     act: Act,
@@ -112,7 +112,7 @@ pub(crate) async fn run_step(run: &Run, index: usize) -> StepEnd {
         }
     };
     if let StepEnd::Done(done) = &end {
-        tell_done(run, &step.key, &incarnation.resource, done, started_ms);
+        tell_done(run, &step.key, &incarnation.resource, *done, started_ms);
     }
     end
 }
@@ -121,16 +121,16 @@ pub(crate) fn tell_done(
     run: &Run,
     key: &StepKey,
     resource: &ResourceId,
-    done: &[DoneStep],
+    done: Option<(Transition, u32)>,
     started_ms: u64,
 ) {
     let session = &run.line.session;
-    let last = done.last();
+    let (transition, attempt) = done.unwrap_or((Transition::None, 0));
     session.sink.event(&EngineEvent::StepDone(StepEvent {
         key: key.clone(),
         resource: resource.clone(),
-        transition: last.map_or(Transition::None, |done| done.transition),
-        attempt: last.map_or(0, |done| done.attempt),
+        transition,
+        attempt,
         took_ms: session.clock.now_ms().saturating_sub(started_ms),
         error: None,
     }));
@@ -139,7 +139,7 @@ pub(crate) fn tell_done(
 /// Brings a staying incarnation to a shape, or reverts a leaving one. An object that was found
 /// where one was to be made is recorded, and brought to the goal like any other.
 pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
-    let mut done = Vec::new();
+    let mut done = None;
     loop {
         let aim = {
             let world = run.world();
@@ -166,7 +166,7 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
             before: aim.before,
             taken,
         };
-        let carried = match run.line.carry_out(&aim.ty, job).await {
+        let carried = match run.line.carry_out(aim.ty, job).await {
             Ok(carried) => carried,
             Err(end) => return StepEnd::of(end, transition),
         };
@@ -193,13 +193,14 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
             let mut world = run.world();
             world.written.insert(write.incarnation.clone());
             world.recorded(changes);
+            world.done.push(DoneStep {
+                key: write.key.clone(),
+                resource: write.incarnation.resource.clone(),
+                transition,
+                attempt: carried.attempt,
+            });
         }
-        done.push(DoneStep {
-            key: write.key.clone(),
-            resource: write.incarnation.resource.clone(),
-            transition,
-            attempt: carried.attempt,
-        });
+        done = Some((transition, carried.attempt));
         if !found {
             return StepEnd::Done(done);
         }
@@ -207,7 +208,7 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
 }
 
 /// Records edges, shape and marks of what needs no write.
-async fn restate(run: &Run, aim: Aim, done: Vec<DoneStep>) -> StepEnd {
+async fn restate(run: &Run, aim: Aim<'_>, done: Option<(Transition, u32)>) -> StepEnd {
     if let Some(before) = &aim.before
         && *before != aim.draft
     {
@@ -221,14 +222,14 @@ async fn restate(run: &Run, aim: Aim, done: Vec<DoneStep>) -> StepEnd {
 }
 
 /// Resolves and decides. Pure but for reading the world.
-fn aim(run: &Run, world: &World, write: &Write<'_>) -> Result<Aim, StepEnd> {
+fn aim<'r>(run: &'r Run, world: &World, write: &Write<'_>) -> Result<Aim<'r>, StepEnd> {
     let before = world.live.get(write.incarnation);
     let intended = run.plan.intended.get(write.incarnation);
     let types = run.line.session.registry.types();
     let name = match (intended, before) {
         (Some(intended), _) => &intended.ty,
         (None, Some(record)) => &record.ty,
-        (None, None) => return Err(StepEnd::Done(Vec::new())),
+        (None, None) => return Err(StepEnd::Done(None)),
     };
     let ty = types
         .get(name)
@@ -240,13 +241,13 @@ fn aim(run: &Run, world: &World, write: &Write<'_>) -> Result<Aim, StepEnd> {
         let draft = draft::reverted(record);
         return Ok(Aim {
             act: decide(Some(record), write.goal, ty, &draft.applied),
-            ty: ty.clone(),
+            ty,
             before: Some(record.clone()),
             draft,
         });
     }
     let Some(intended) = intended else {
-        return Err(StepEnd::Done(Vec::new()));
+        return Err(StepEnd::Done(None));
     };
     let shape = match write.goal {
         Goal::Placeholder => Shape::Placeholder,
@@ -270,18 +271,18 @@ fn aim(run: &Run, world: &World, write: &Write<'_>) -> Result<Aim, StepEnd> {
     let draft = draft::staying(ty, write.incarnation, intended, shape, resolved, before);
     Ok(Aim {
         act: decide(before, write.goal, ty, &draft.applied),
-        ty: ty.clone(),
+        ty,
         before: before.cloned(),
         draft,
     })
 }
 
 /// What settling asks of a member: its type and parameters from the newest outputs.
-pub(crate) fn wanted(
-    run: &Run,
+pub(crate) fn wanted<'r>(
+    run: &'r Run,
     world: &World,
     write: &Write<'_>,
-) -> Result<(ResourceType, Params), StepEnd> {
+) -> Result<(&'r ResourceType, Params), StepEnd> {
     let aim = aim(run, world, write)?;
     Ok((aim.ty, aim.draft.applied))
 }
@@ -410,7 +411,7 @@ fn sources(intended: &Intended, fields: &[String]) -> String {
 /// Removes an object and its record.
 async fn remove(run: &Run, key: &StepKey, incarnation: &Incarnation) -> StepEnd {
     let Some(record) = run.world().live.get(incarnation).cloned() else {
-        return StepEnd::Done(Vec::new());
+        return StepEnd::Done(None);
     };
     let types = run.line.session.registry.types();
     let ty = types
@@ -440,11 +441,13 @@ async fn remove(run: &Run, key: &StepKey, incarnation: &Incarnation) -> StepEnd 
             attempt: carried.attempt,
         };
     }
-    run.world().live.remove(incarnation);
-    StepEnd::Done(vec![DoneStep {
+    let mut world = run.world();
+    world.live.remove(incarnation);
+    world.done.push(DoneStep {
         key: key.clone(),
         resource: incarnation.resource.clone(),
         transition: Transition::Delete,
         attempt: carried.attempt,
-    }])
+    });
+    StepEnd::Done(Some((Transition::Delete, carried.attempt)))
 }

@@ -9,6 +9,8 @@ use notation_model::{
 use notation_planner::{CycleKey, Intended, Plan};
 use notation_state::{Call, Change, OpenIntent};
 
+use crate::DoneStep;
+
 /// Records as of the last commit, and the outputs that peers of a cycle see.
 #[derive(Debug, Default)]
 pub(crate) struct World {
@@ -24,6 +26,8 @@ pub(crate) struct World {
     pub open: BTreeMap<Incarnation, Vec<OpenIntent>>,
     /// Who was written in this run.
     pub written: BTreeSet<Incarnation>,
+    /// What was done, in order.
+    pub done: Vec<DoneStep>,
 }
 
 impl World {
@@ -52,6 +56,7 @@ impl World {
             first: BTreeMap::new(),
             open: by_incarnation,
             written: BTreeSet::new(),
+            done: Vec::new(),
             live,
             gone,
         }

@@ -1,4 +1,5 @@
 //! The tests' own cloud is a provider like any other.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
 mod support;
 

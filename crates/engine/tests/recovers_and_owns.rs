@@ -1,4 +1,5 @@
 //! What the next run makes of what an earlier one left, and whose objects are whose.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
 mod support;
 

@@ -185,27 +185,67 @@ async fn while_a_ring_is_set_up() {
     at_every_seam(Story::new(Program::default(), ring_in("us"), alone("c"))).await;
 }
 
+/// b reads what every update of a changes: one settle pass writes b.
+fn settling(region: &str) -> Program {
+    Program::new([
+        worker("a").set("code", region).binds("b"),
+        worker("b").binds_version("a", "versionId"),
+    ])
+}
+
+#[tokio::test]
+async fn while_a_cycle_settles() {
+    at_every_seam(Story::new(Program::default(), settling("us"), alone("b"))).await;
+    at_every_seam(Story::new(settling("us"), settling("eu"), alone("a"))).await;
+}
+
+#[tokio::test]
+async fn while_a_member_found_gone_is_made_again() {
+    for at in 1.. {
+        let bench = Bench::new();
+        bench.done(&Program::pair()).await;
+        bench.cloud.take_away("shop-dev-a");
+        let power = Power::cut_at(at);
+        let session = powered(&bench, &power);
+        let graph = Arc::new(Program::pair().graph());
+        let finished = tokio::select! {
+            report = deploy(&session, graph.clone(), &bench.options) => {
+                assert!(report.unwrap().failed.is_empty());
+                true
+            }
+            () = power.went() => false,
+        };
+        ends_in(&bench, &graph, at, "deployed again").await;
+        if finished {
+            assert!(at > 4);
+            break;
+        }
+    }
+}
+
 /// A fault on the calls of one member, at every call, with and without a cut.
 async fn with_fault(what: What, times: u32) {
-    for op in ["create", "update", "delete", "any"] {
-        for name in ["a", "b", ""] {
-            let faults = vec![Fault::new(op, name, what.clone(), times)];
-            for (first, second) in [
-                (Program::default(), Program::pair()),
-                (Program::pair(), Program::default()),
-                (named_pair_in("us"), named_pair_in("eu")),
-            ] {
-                let mut story = Story::new(first, second, Program::default());
-                story.faults = faults.clone();
-                let mut at = 1;
-                loop {
-                    let (bench, finished) = cut(&story, at).await;
-                    ends_in(&bench, &story.second.graph(), at, "deployed again").await;
-                    if finished.is_some() {
-                        break;
-                    }
-                    at += 1;
+    for (op, name) in [
+        ("create", "a"),
+        ("update", "b"),
+        ("delete", "a"),
+        ("any", ""),
+    ] {
+        for (first, second) in [
+            (Program::default(), Program::pair()),
+            (Program::pair(), Program::default()),
+            (named_pair_in("us"), named_pair_in("eu")),
+        ] {
+            let mut story = Story::new(first, second, Program::default());
+            story.faults = vec![Fault::new(op, name, what.clone(), times)];
+            for at in 1.. {
+                let (bench, finished) = cut(&story, at).await;
+                ends_in(&bench, &story.second.graph(), at, "deployed again").await;
+                if finished.is_some() {
+                    break;
                 }
+                let (bench, _) = cut(&story, at).await;
+                ends_in(&bench, &DesiredGraph::default(), at, "destroyed").await;
             }
         }
     }
@@ -224,6 +264,17 @@ async fn with_transient_failures() {
 #[tokio::test]
 async fn with_calls_that_take_their_time() {
     with_fault(What::Wait, 2).await;
+}
+
+#[tokio::test]
+async fn with_reads_that_miss_what_was_just_made_after_a_lost_reply() {
+    let lost = Fault::new("create", "", What::LoseReply, 2);
+    let stale = Fault::new("read", "", What::Absent, 1);
+    let mut story = Story::new(Program::default(), Program::pair(), Program::default());
+    story.faults = vec![lost, stale];
+    let (bench, finished) = cut(&story, 0).await;
+    assert!(finished.is_some());
+    ends_in(&bench, &story.second.graph(), 0, "deployed again").await;
 }
 
 #[tokio::test]

@@ -66,7 +66,10 @@ impl Machine {
         let pid = std::process::id();
         Machine {
             name: name.into(),
-            user: std::env::var("USER").unwrap_or_default(),
+            user: ["USER", "LOGNAME"]
+                .iter()
+                .find_map(|name| std::env::var(name).ok())
+                .unwrap_or_default(),
             boot: boot_id(),
             pid,
             started: process_start(pid).unwrap_or(0),

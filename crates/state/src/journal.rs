@@ -167,6 +167,8 @@ pub struct OpenIntent {
     pub intent: Intent,
     /// Data of the last `Waiting` answer.
     pub resume: Option<serde_json::Value>,
+    /// When the next call is due after that answer, in milliseconds since 1970; 0 without one.
+    pub due_ms: u64,
     /// When the journal last heard of it, in milliseconds since 1970.
     pub at_ms: u64,
 }
@@ -197,22 +199,24 @@ pub fn open_intents<'a>(
             .map_err(|illegal| (entry.step.clone(), illegal))?;
         match &entry.event {
             Event::Intent(intent) => {
-                let resume = found
-                    .filter(|open| open.intent.token == intent.token)
-                    .and_then(|open| open.resume.clone());
+                let same = found.filter(|open| open.intent.token == intent.token);
+                let resume = same.and_then(|open| open.resume.clone());
+                let due_ms = same.map_or(0, |open| open.due_ms);
                 let intent = OpenIntent {
                     step: entry.step.clone(),
                     run: entry.run.clone(),
                     attempt: entry.attempt,
                     intent: (**intent).clone(),
                     resume,
+                    due_ms,
                     at_ms: entry.at_ms,
                 };
                 open.insert(&entry.step, intent);
             }
-            Event::Waiting { resume, .. } => {
+            Event::Waiting { resume, due_ms, .. } => {
                 if let Some(open) = open.get_mut(entry.step.as_str()) {
                     open.resume = Some(resume.clone());
+                    open.due_ms = *due_ms;
                     open.attempt = entry.attempt;
                     open.at_ms = entry.at_ms;
                 }

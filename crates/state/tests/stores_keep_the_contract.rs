@@ -1,6 +1,10 @@
 //! Every store keeps the contract; the SQLite file keeps it across processes and says what is
 //! wrong with it.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "its helpers are test code")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "its helpers are test code"
+)]
 
 use std::{path::Path, sync::Arc};
 
