@@ -68,7 +68,7 @@ impl Data {
             .cloned()
     }
 
-    /// Applies migrations to a database.
+    /// Applies the migrations that come next to a database.
     ///
     /// Errors: [`MigrationError`]; files before the failing one stay applied.
     pub(crate) async fn migrate(

@@ -16,6 +16,7 @@ mod sockets;
 mod spawner;
 mod sweep;
 
+mod driver;
 mod life;
 mod load;
 mod version;
@@ -36,6 +37,8 @@ mod delivery;
 mod event;
 mod ingress;
 mod runtime;
+mod status;
+mod unserving;
 
 pub use address::Address;
 pub use data::{MigrationError, MigrationFile};
@@ -47,8 +50,7 @@ pub use plan::{
     AssetFile, AssetsOrder, AssetsSpec, Blobs, Capability, ConsumerSpec, CronSpec, Handler,
     ModuleSource, NotFound, QueueSpec, Secret, Uid, VersionSpec, WorkerPlan, WorkerSpec,
 };
-pub use runtime::{
-    ConvergeError, DRAIN_DEADLINE, Runtime, RuntimeConfig, StartError, Status, Unserving,
-    VersionStatus,
-};
+pub use runtime::{DRAIN_DEADLINE, Runtime, RuntimeConfig, StartError};
+pub use status::{Status, VersionStatus};
+pub use unserving::{ConvergeError, Unserving};
 pub use version::StartFailure;

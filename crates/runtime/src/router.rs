@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use crate::plan::Uid;
+use crate::life::State;
+use crate::plan::{Uid, WorkerPlan};
 use crate::traffic::InFlight;
 use crate::version::Version;
 
@@ -81,6 +82,36 @@ impl Router {
             }
         }
     }
+}
+
+/// The table for a plan. A worker with a version that does not serve yet keeps what it had,
+/// so that a broken version never takes the place of one that works.
+pub(crate) fn routes(
+    plan: &WorkerPlan,
+    versions: &BTreeMap<Uid, Arc<Version>>,
+    before: &RouteTable,
+) -> RouteTable {
+    let mut table = RouteTable {
+        endpoints: plan.endpoints.clone(),
+        workers: BTreeMap::new(),
+    };
+    for (uid, worker) in &plan.workers {
+        let weights: Vec<_> = worker
+            .weights
+            .iter()
+            .filter_map(|(version, weight)| Some((*weight, versions.get(version)?.clone())))
+            .collect();
+        let serves =
+            |version: &Arc<Version>| matches!(version.phase.borrow().state, State::Warm { .. });
+        let next = Selection::new(weights);
+        let ready = next.versions().all(serves);
+        let selection = match before.workers.get(uid) {
+            Some(previous) if !ready && previous.versions().next().is_some() => previous.clone(),
+            Some(_) | None => next,
+        };
+        table.workers.insert(uid.clone(), selection);
+    }
+    table
 }
 
 /// A random number below 10 000.

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::address::{Address, Addresses};
+use crate::address::Addresses;
 use crate::capability;
 use crate::cron;
 use crate::data::{Data, MigrationError, MigrationFile};
@@ -22,11 +22,13 @@ use crate::life::State;
 use crate::load::{Bundle, Exports, InspectError, inspect};
 use crate::log::LogSink;
 use crate::plan::{Blobs, Uid, WorkerPlan};
-use crate::router::{RouteTable, Router, Selection};
+use crate::router::{RouteTable, Router, Selection, routes};
 use crate::sockets::SocketDirectory;
 use crate::spawner::Spawner;
+use crate::status::{Status, status};
 use crate::sweep;
-use crate::version::{MOST_STARTS, StartFailure, Version, Workshop, chain};
+use crate::unserving::{ConvergeError, Unserving};
+use crate::version::{MOST_STARTS, StartFailure, Version, Workshop};
 
 /// What a runtime is started with.
 pub struct RuntimeConfig {
@@ -79,120 +81,6 @@ pub enum StartError {
     /// The thread that starts processes could not be made.
     #[error("worker processes cannot be started")]
     Spawner(#[source] io::Error),
-}
-
-/// Versions that do not serve although the plan gives them traffic. Workers with such a
-/// version keep answering with what answered before; the runtime goes on trying.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-pub struct ConvergeError(pub Vec<Unserving>);
-
-/// One thing of a plan that does not serve.
-#[derive(Clone, Debug)]
-pub enum Unserving {
-    /// A version does not come up.
-    Version {
-        /// The version.
-        version: Uid,
-        /// Name of its worker.
-        worker: String,
-        /// Why.
-        failure: Arc<StartFailure>,
-    },
-    /// The plan weights a version it does not describe.
-    Unknown {
-        /// The version.
-        version: Uid,
-        /// Sensitive values nobody has set; empty when its manifest is not held.
-        missing_values: BTreeSet<String>,
-    },
-    /// An endpoint has no address of its own.
-    Address {
-        /// What the system said.
-        detail: String,
-    },
-    /// The host cannot make sockets for a version.
-    Sockets {
-        /// The version.
-        version: Uid,
-        /// What the system said.
-        detail: String,
-    },
-}
-
-impl std::fmt::Display for Unserving {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Unserving::Version {
-                version,
-                worker,
-                failure,
-            } => {
-                write!(
-                    f,
-                    "version {version} of {worker} does not start: {}",
-                    chain(&**failure)
-                )
-            }
-            Unserving::Unknown {
-                version,
-                missing_values,
-            } if missing_values.is_empty() => {
-                write!(
-                    f,
-                    "version {version} takes traffic but its bundle is not held"
-                )
-            }
-            Unserving::Unknown {
-                version,
-                missing_values,
-            } => {
-                let names = missing_values
-                    .iter()
-                    .map(String::as_str)
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                write!(
-                    f,
-                    "version {version} takes traffic but has no value for {names}"
-                )
-            }
-            Unserving::Address { detail } => write!(f, "an endpoint has no address: {detail}"),
-            Unserving::Sockets { version, detail } => {
-                write!(f, "version {version} has no sockets: {detail}")
-            }
-        }
-    }
-}
-
-/// A picture of what runs.
-#[derive(Clone, Debug, Default)]
-pub struct Status {
-    /// Where the ingress listens.
-    pub listen: Option<SocketAddr>,
-    /// Versions that run or should run, including those that are draining.
-    pub versions: Vec<VersionStatus>,
-    /// Host name to address.
-    pub addresses: BTreeMap<String, Address>,
-}
-
-/// One version of a [`Status`].
-#[derive(Clone, Debug)]
-pub struct VersionStatus {
-    /// The version.
-    pub version: Uid,
-    /// Its worker.
-    pub worker: Uid,
-    /// Name of the worker.
-    pub worker_name: String,
-    /// Where it is in its life.
-    pub state: State,
-    /// Its process.
-    pub pid: Option<u32>,
-    /// Invocations that have not ended.
-    pub in_flight: usize,
-    /// Why its last start failed.
-    pub failure: Option<String>,
 }
 
 /// A running data plane. Dropped, it lets go of everything as [`Runtime::shutdown`] does,
@@ -381,8 +269,9 @@ impl Runtime {
         .await
     }
 
-    /// Applies migrations to the database of a `SQLiteDatabase`: those its ledger does not
-    /// have yet, each in one transaction.
+    /// Applies the migrations that come next to the database of a `SQLiteDatabase`, each in
+    /// one transaction with its ledger entry. Files at the start that are applied already,
+    /// because the caller ended before it could note them, are skipped.
     ///
     /// Errors: [`MigrationError`]; files before the failing one stay applied.
     pub async fn migrate(
@@ -559,36 +448,6 @@ fn raise_file_limit() {
 /// Open files that are enough.
 const FILES: u64 = 65_536;
 
-/// The table for a plan. A worker with a version that does not serve yet keeps what it had,
-/// so that a broken version never takes the place of one that works.
-fn routes(
-    plan: &WorkerPlan,
-    versions: &BTreeMap<Uid, Arc<Version>>,
-    before: &RouteTable,
-) -> RouteTable {
-    let mut table = RouteTable {
-        endpoints: plan.endpoints.clone(),
-        workers: BTreeMap::new(),
-    };
-    for (uid, worker) in &plan.workers {
-        let weights: Vec<_> = worker
-            .weights
-            .iter()
-            .filter_map(|(version, weight)| Some((*weight, versions.get(version)?.clone())))
-            .collect();
-        let serves =
-            |version: &Arc<Version>| matches!(version.phase.borrow().state, State::Warm { .. });
-        let next = Selection::new(weights);
-        let ready = next.versions().all(serves);
-        let selection = match before.workers.get(uid) {
-            Some(previous) if !ready && previous.versions().next().is_some() => previous.clone(),
-            Some(_) | None => next,
-        };
-        table.workers.insert(uid.clone(), selection);
-    }
-    table
-}
-
 /// Brings a version into its routes later than planned.
 async fn route_when_serving(inner: std::sync::Weak<Inner>, version: Arc<Version>) {
     let mut phase = version.phase.clone();
@@ -599,18 +458,5 @@ async fn route_when_serving(inner: std::sync::Weak<Inner>, version: Arc<Version>
     if let Some(inner) = inner.upgrade().filter(|_| serves) {
         let plan = inner.changing.lock().await;
         inner.route(&plan);
-    }
-}
-
-fn status(version: &Version) -> VersionStatus {
-    let phase = version.phase.borrow().clone();
-    VersionStatus {
-        version: version.uid.clone(),
-        worker: version.spec.worker.clone(),
-        worker_name: version.worker_name.clone(),
-        state: phase.state,
-        pid: phase.pid,
-        in_flight: version.traffic.count(),
-        failure: phase.failure.map(|failure| chain(&*failure)),
     }
 }

@@ -21,14 +21,6 @@ pub struct MigrationFile {
 /// Why migrations stopped. Everything before is applied and stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MigrationError {
-    /// What was applied is not a prefix of the files.
-    #[error("the database has had other migrations: file {position} is {applied}")]
-    Diverged {
-        /// Index of the first difference.
-        position: usize,
-        /// Path of what was applied there.
-        applied: String,
-    },
     /// A file failed and changed nothing.
     #[error("{path}: {message}")]
     File {
@@ -44,7 +36,10 @@ pub enum MigrationError {
     Unavailable(String),
 }
 
-/// Applies the files the ledger does not have yet, each in one transaction with its entry.
+/// Applies the files that come next, each in one transaction with its ledger entry.
+///
+/// Whether they may come next is the control plane's decision. Files it has not heard of as
+/// applied, because it ended in between, are at the end of the ledger already and skipped.
 /// The check and the run are one critical section of the database.
 pub(super) async fn migrate(
     database: &Database,
@@ -62,34 +57,38 @@ fn run(
 ) -> Result<(), MigrationError> {
     let ledger =
         ledger(connection).map_err(|error| MigrationError::Unavailable(error.to_string()))?;
-    for (position, (path, digest)) in ledger.iter().enumerate() {
-        let same = files
-            .get(position)
-            .is_some_and(|file| file.path == *path && file.digest == *digest);
-        if !same {
-            return Err(MigrationError::Diverged {
-                position,
-                applied: path.clone(),
-            });
-        }
-    }
-    for (position, file) in files.iter().enumerate().skip(ledger.len()) {
+    let applied = already(&ledger, files);
+    for (index, file) in files.iter().enumerate().skip(applied) {
         let failed = |message: String| MigrationError::File {
-            done: position,
+            done: index,
             path: file.path.clone(),
             message,
         };
         let sql = std::str::from_utf8(&file.sql).map_err(|error| failed(error.to_string()))?;
+        let position = ledger.len() - applied + index;
         let insert = format!("INSERT INTO {LEDGER} (position, path, digest) VALUES (?1, ?2, ?3)");
         migrate_file(connection, sql, |connection| {
-            connection.execute(
-                &insert,
-                rusqlite::params![position as i64, file.path, file.digest],
-            )
+            let entry = rusqlite::params![position as i64, file.path, file.digest];
+            connection.execute(&insert, entry)
         })
         .map_err(|Refusal { message, .. }| failed(message))?;
     }
     Ok(())
+}
+
+/// How many of the first files are the last entries of the ledger.
+fn already(ledger: &[(String, String)], files: &[MigrationFile]) -> usize {
+    let most = ledger.len().min(files.len());
+    let same = |(path, digest): &(String, String), file: &MigrationFile| {
+        *path == file.path && *digest == file.digest
+    };
+    (0..=most)
+        .rev()
+        .find(|count| {
+            let end = &ledger[ledger.len() - count..];
+            end.iter().zip(files).all(|(entry, file)| same(entry, file))
+        })
+        .unwrap_or(0)
 }
 
 fn ledger(connection: &rusqlite::Connection) -> rusqlite::Result<Vec<(String, String)>> {

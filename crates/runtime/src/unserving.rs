@@ -1,0 +1,91 @@
+//! What of a plan does not serve, and why.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::plan::Uid;
+use crate::version::{StartFailure, chain};
+
+/// Versions that do not serve although the plan gives them traffic. Workers with such a
+/// version keep answering with what answered before; the runtime goes on trying.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct ConvergeError(pub Vec<Unserving>);
+
+/// One thing of a plan that does not serve.
+#[derive(Clone, Debug)]
+pub enum Unserving {
+    /// A version does not come up.
+    Version {
+        /// The version.
+        version: Uid,
+        /// Name of its worker.
+        worker: String,
+        /// Why.
+        failure: Arc<StartFailure>,
+    },
+    /// The plan weights a version it does not describe.
+    Unknown {
+        /// The version.
+        version: Uid,
+        /// Sensitive values nobody has set; empty when its manifest is not held.
+        missing_values: BTreeSet<String>,
+    },
+    /// An endpoint has no address of its own.
+    Address {
+        /// What the system said.
+        detail: String,
+    },
+    /// The host cannot make sockets for a version.
+    Sockets {
+        /// The version.
+        version: Uid,
+        /// What the system said.
+        detail: String,
+    },
+}
+
+impl std::fmt::Display for Unserving {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unserving::Version {
+                version,
+                worker,
+                failure,
+            } => {
+                write!(
+                    f,
+                    "version {version} of {worker} does not start: {}",
+                    chain(&**failure)
+                )
+            }
+            Unserving::Unknown {
+                version,
+                missing_values,
+            } if missing_values.is_empty() => {
+                write!(
+                    f,
+                    "version {version} takes traffic but its bundle is not held"
+                )
+            }
+            Unserving::Unknown {
+                version,
+                missing_values,
+            } => {
+                let names = missing_values
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                write!(
+                    f,
+                    "version {version} takes traffic but has no value for {names}"
+                )
+            }
+            Unserving::Address { detail } => write!(f, "an endpoint has no address: {detail}"),
+            Unserving::Sockets { version, detail } => {
+                write!(f, "version {version} has no sockets: {detail}")
+            }
+        }
+    }
+}
