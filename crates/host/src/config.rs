@@ -20,6 +20,9 @@ pub struct HostConfig {
     pub public_origin: Option<String>,
     /// How long an answer waits for the data plane.
     pub converge_timeout: Duration,
+    /// How long idempotency records and unfinished uploads are kept; at least a day keeps every
+    /// client's retries answerable (host API §14.3). What is older goes when the host starts.
+    pub keep_records: Duration,
     /// Turns the test-only conformance adapter on: a directory with `contract.json`. Such a host
     /// serves on loopback only (host API §25).
     pub conformance: Option<PathBuf>,
@@ -36,6 +39,7 @@ impl HostConfig {
             endpoint_domain: "endpoints.localhost".to_owned(),
             public_origin: None,
             converge_timeout: Duration::from_secs(60),
+            keep_records: Duration::from_secs(7 * 24 * 60 * 60),
             conformance: None,
             clock: Arc::new(SystemClock),
         }

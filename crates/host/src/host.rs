@@ -14,7 +14,9 @@ use crate::store::{LoadedTenant, Replay, ReplayKey, Store, StoreError, Write};
 use crate::token::{Caller, Grant, TokenRecord, Tokens, fresh_token, hash};
 use bytes::Bytes;
 use imbl::OrdMap;
-use notation_edge::{EdgeKind, Effect, LedgerEntry, Manifest, SealedReadiness, Uid, World};
+use notation_edge::{
+    EdgeKind, Effect, Exports, LedgerEntry, Manifest, SealedReadiness, Uid, World,
+};
 use notation_edge_api::{ErrorCode, parse};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -89,6 +91,8 @@ impl Host {
         let keys = Keys::open(&dir.join("host.key")).map_err(io)?;
         let blobs = Blobs::open(dir.join("blobs")).map_err(io)?;
         let store = Store::open(&dir.join("host.sqlite"))?;
+        let oldest = config.clock.before(config.keep_records);
+        store.submit(vec![Write::Forget(oldest)]).durable().await?;
         let loaded = store.load()?;
         let host = Host {
             inner: Arc::new(Inner {
@@ -406,11 +410,13 @@ impl Host {
         }
     }
 
-    /// Learns which handlers a bundle exports, unless that is known already.
+    /// Learns which handlers a bundle exports, unless that is known already. What could not be
+    /// told is asked again: the data plane may have been busy.
     pub(crate) async fn inspect(&self, plane: &Plane, manifest_digest: &str) {
         let world = plane.world();
-        if world.exports(manifest_digest).is_some() {
-            return;
+        match world.exports(manifest_digest) {
+            Some(Exports::Known(_) | Exports::Broken(_)) => return,
+            Some(Exports::Unknown) | None => {}
         }
         let Some(manifest) = world.manifest(manifest_digest).cloned() else {
             return;

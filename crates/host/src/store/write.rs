@@ -55,6 +55,8 @@ pub enum Write {
     Token(TokenHash, TokenRecord),
     /// Revokes a token.
     RemoveToken(String),
+    /// Forgets records and upload sessions that are older than this.
+    Forget(String),
 }
 
 impl Write {
@@ -156,6 +158,10 @@ impl Write {
                         record.created
                     ],
                 )
+            }
+            Write::Forget(before) => {
+                run("DELETE FROM replay WHERE created < ?1", params![before])?;
+                run("DELETE FROM upload WHERE created < ?1", params![before])
             }
             Write::RemoveToken(id) => run("DELETE FROM token WHERE id = ?1", params![id]),
         }
