@@ -87,6 +87,10 @@ impl Cloud {
         self.account().faults.push(fault);
     }
 
+    pub fn forget_faults(&self) {
+        self.account().faults.clear();
+    }
+
     /// Writes so far, e.g. `create a{b}`; names without `shop-dev-`.
     pub fn writes(&self) -> Vec<String> {
         self.account().calls.clone()
