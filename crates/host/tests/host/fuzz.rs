@@ -108,7 +108,7 @@ async fn bad_input_never_makes_a_5xx() {
     for _ in 0..count {
         let dice = any::<[u8; 16]>().new_tree(&mut runner).unwrap().current();
         let mut target = targets[usize::from(dice[0]) % targets.len()].clone();
-        if dice[1] % 6 == 0 {
+        if dice[1].is_multiple_of(6) {
             let at = usize::from(dice[2]) % target.len();
             target.insert_str(
                 at,
@@ -120,22 +120,22 @@ async fn bad_input_never_makes_a_5xx() {
         }
         let route = notation_host::API_ROUTES.get(usize::from(dice[0]) % targets.len());
         let method = match route {
-            Some((_, method, _)) if dice[4] % 5 != 0 => method,
+            Some((_, method, _)) if !dice[4].is_multiple_of(5) => method,
             _ => METHODS[usize::from(dice[4]) % METHODS.len()],
         };
         let fence = ["", "1", "01", "2", "99999999999999999999", "x"][usize::from(dice[5]) % 6];
         let key = format!("k{}", dice[6] % 32);
         let mut headers = vec![("Idempotency-Key", key.as_str())];
-        if dice[7] % 2 == 0 {
+        if dice[7].is_multiple_of(2) {
             headers.push(("Takoform-Expected-Generation", fence));
         }
-        if dice[7] % 3 == 0 {
+        if dice[7].is_multiple_of(3) {
             headers.push((
                 "If-None-Match",
                 ["*", "\"1\"", ""][usize::from(dice[8]) % 3],
             ));
         }
-        if dice[7] % 5 == 0 {
+        if dice[7].is_multiple_of(5) {
             headers.push(("If-Match", "\"1\""));
         }
         let text = bodies[usize::from(dice[9]) % bodies.len()].to_string();

@@ -44,8 +44,7 @@ pub async fn poll(client: &Client, id: &str) -> Answer {
 
 /// Polls without sleeping, at most four times, and wants to see a pending answer.
 pub async fn finish(client: &Client, id: &str) -> Value {
-    let mut pending = 0;
-    for _ in 0..4 {
+    for pending in 0..4 {
         let answer = poll(client, id).await.is(200);
         let operation: wire::Operation = serde_json::from_value(answer.json()).unwrap();
         assert_eq!(
@@ -60,7 +59,6 @@ pub async fn finish(client: &Client, id: &str) -> Value {
         assert!(
             answer.retry_after.is_some() && operation.result.is_none() && operation.error.is_none()
         );
-        pending += 1;
     }
     panic!("operation {id} does not end");
 }

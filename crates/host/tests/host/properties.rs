@@ -134,7 +134,7 @@ fn wanted(dice: Dice) -> (EdgeKind, &'static str, Value) {
                 _ => &["scheduled", "queue"],
             };
             let mut spec = version_spec(worker, dice.pick(4, &BUNDLES), handlers);
-            if dice.0[5] % 3 == 0 {
+            if dice.0[5].is_multiple_of(3) {
                 spec = with(
                     spec,
                     "serviceBindings",
@@ -182,7 +182,7 @@ fn wanted(dice: Dice) -> (EdgeKind, &'static str, Value) {
             cron_spec(worker, dice.pick(3, &["0 * * * *", "5 * * * *"])),
         ),
         _ => {
-            let dead = (dice.0[5] % 2 == 0).then(|| dice.pick(4, &QUEUES));
+            let dead = (dice.0[5].is_multiple_of(2)).then(|| dice.pick(4, &QUEUES));
             (
                 EdgeKind::QueueConsumer,
                 dice.pick(6, &["c0", "c1", "c2"]),
@@ -233,7 +233,7 @@ fn change(world: &World, dice: Dice, fresh: usize, removal: Removal) -> Change {
             accepted: None,
             removal,
         }),
-        (2, Some(target)) if dice.0[5] % 3 == 0 => Change::Observe(Observe {
+        (2, Some(target)) if dice.0[5].is_multiple_of(3) => Change::Observe(Observe {
             key: target.key.clone(),
             form_ref: target.form_ref.clone(),
             generation: target.generation.to_string(),
@@ -242,7 +242,7 @@ fn change(world: &World, dice: Dice, fresh: usize, removal: Removal) -> Change {
         (3, Some(target)) if target.kind() == Some(EdgeKind::ModuleWorker) => Change::Seal(Seal {
             worker: target.uid.clone(),
             name: "KEY".into(),
-            present: dice.0[4] % 2 == 0,
+            present: dice.0[4].is_multiple_of(2),
         }),
         _ => Change::Put(put(world, dice, fresh)),
     }
