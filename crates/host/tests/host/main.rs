@@ -24,6 +24,7 @@ mod operations;
 mod prepare;
 mod properties;
 mod relations;
+mod rules;
 mod sealed;
 mod sqlite_assets;
 mod support;
