@@ -133,22 +133,30 @@ impl Body for Pumped {
 pub(crate) struct Served {
     inner: Incoming,
     connection: Option<Connection>,
-    upstream: Upstream,
+    after: After,
     _in_flight: InFlight,
 }
 
+/// What becomes of a connection when its response has ended.
+pub(crate) enum After {
+    /// It goes back to the pool of this socket.
+    Reuse(Upstream),
+    /// It is closed, also when the request body was not sent to its end.
+    Close,
+}
+
 impl Served {
-    /// `connection` is none when it must not carry another request.
     pub(crate) fn body(
         inner: Incoming,
-        connection: Option<Connection>,
-        upstream: Upstream,
+        connection: Connection,
+        after: After,
         in_flight: InFlight,
     ) -> OutBody {
+        let connection = Some(connection);
         Served {
             inner,
             connection,
-            upstream,
+            after,
             _in_flight: in_flight,
         }
         .boxed_unsync()
@@ -156,7 +164,10 @@ impl Served {
 
     fn finish(&mut self) {
         if let Some(connection) = self.connection.take() {
-            self.upstream.give_back(connection);
+            match &self.after {
+                After::Reuse(upstream) => upstream.give_back(connection),
+                After::Close => connection.end(),
+            }
         }
     }
 }
@@ -172,7 +183,7 @@ impl Body for Served {
         let polled = Pin::new(&mut self.inner).poll_frame(cx);
         match &polled {
             Poll::Ready(None) => self.finish(),
-            Poll::Ready(Some(Err(_))) => self.connection = None,
+            Poll::Ready(Some(Err(_))) => self.after = After::Close,
             Poll::Ready(Some(Ok(_))) | Poll::Pending => {}
         }
         polled.map(|frame| frame.map(|frame| frame.map_err(io::Error::other)))
@@ -190,8 +201,9 @@ impl Body for Served {
 impl Drop for Served {
     fn drop(&mut self) {
         // A body of known length is often not polled once more after its last byte.
-        if self.inner.is_end_stream() {
-            self.finish();
+        if !self.inner.is_end_stream() {
+            self.after = After::Close;
         }
+        self.finish();
     }
 }

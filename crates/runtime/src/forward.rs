@@ -11,7 +11,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri, Version as HttpVersion};
 
-use crate::body::{self, OutBody, Served};
+use crate::body::{self, After, OutBody, Served};
 use crate::config::PROTO_HEADER;
 use crate::traffic::InFlight;
 use crate::upstream::UpstreamError;
@@ -77,8 +77,11 @@ pub(crate) async fn forward(
             }
             head.version = HttpVersion::HTTP_11;
             head.extensions.clear();
-            let connection = reusable.then_some(connection);
-            let body = Served::body(incoming, connection, version.http.clone(), in_flight);
+            let after = match reusable {
+                true => After::Reuse(version.http.clone()),
+                false => After::Close,
+            };
+            let body = Served::body(incoming, connection, after, in_flight);
             Ok(Response::from_parts(head, body))
         }
         Err(UpstreamError::Connect(_)) => Err(Unserved::Unavailable),

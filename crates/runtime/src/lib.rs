@@ -24,6 +24,7 @@ mod version;
 mod body;
 mod clock;
 mod forward;
+mod patient;
 mod router;
 mod traffic;
 mod upstream;

@@ -12,9 +12,11 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
+use tokio::task::AbortHandle;
 
 use crate::body::{self, OutBody};
 use crate::clock;
+use crate::patient::Patient;
 
 /// The runtime closes a connection that was idle for 5 seconds; one that is nearly that old
 /// could be closed just while a request is written to it.
@@ -35,7 +37,17 @@ struct Pool {
 }
 
 /// A connection that can take one request at a time.
-pub(crate) type Connection = SendRequest<OutBody>;
+pub(crate) struct Connection {
+    sender: SendRequest<OutBody>,
+    driver: AbortHandle,
+}
+
+impl Connection {
+    /// Ends it now, and with it what is still being sent.
+    pub(crate) fn end(self) {
+        self.driver.abort();
+    }
+}
 
 /// Why there is no response.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +80,7 @@ impl Upstream {
                 Some(connection) => (connection, true),
                 None => (self.connect().await?, false),
             };
-            match connection.try_send_request(request).await {
+            match connection.sender.try_send_request(request).await {
                 Ok(response) => return Ok((response, connection)),
                 Err(mut error) => match error.take_message() {
                     Some(unsent) if reused => request = unsent,
@@ -115,7 +127,7 @@ impl Upstream {
         let pool = self.0.clone();
         tokio::spawn(async move {
             if matches!(
-                tokio::time::timeout(FRESH, connection.ready()).await,
+                tokio::time::timeout(FRESH, connection.sender.ready()).await,
                 Ok(Ok(()))
             ) {
                 let mut idle = pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +150,7 @@ impl Upstream {
     fn idle(&self) -> Option<Connection> {
         let mut idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some((since, connection)) = idle.pop() {
-            if connection.is_ready() && since.elapsed() < FRESH {
+            if connection.sender.is_ready() && since.elapsed() < FRESH {
                 return Some(connection);
             }
         }
@@ -149,17 +161,18 @@ impl Upstream {
         let stream = UnixStream::connect(&self.0.path)
             .await
             .map_err(UpstreamError::Connect)?;
-        let (connection, driver) = http1::Builder::new()
+        let (sender, driver) = http1::Builder::new()
             .max_headers(MOST_HEADERS)
             .max_buf_size(MOST_HEAD_BYTES)
-            .handshake(TokioIo::new(stream))
+            .handshake(TokioIo::new(Patient::new(stream)))
             .await
             .map_err(UpstreamError::NoHead)?;
-        tokio::spawn(async move {
+        let driver = tokio::spawn(async move {
             if let Err(error) = driver.await {
                 tracing::debug!(%error, "a connection to a worker process broke");
             }
         });
-        Ok(connection)
+        let driver = driver.abort_handle();
+        Ok(Connection { sender, driver })
     }
 }
