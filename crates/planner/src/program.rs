@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use notation_model::{Desired, Edge, Presence, ResourceId, ResourceType, Role, Via};
 
 use crate::{
@@ -26,7 +27,7 @@ pub(crate) struct Wanted<'a> {
 /// Desired resources in declaration order.
 pub(crate) struct Program<'a> {
     pub wanted: Vec<Wanted<'a>>,
-    pub number: BTreeMap<&'a ResourceId, usize>,
+    pub number: IndexMap<&'a ResourceId, usize>,
     /// Strongly connected parts; what others refer to comes first.
     pub components: Vec<Vec<usize>>,
     /// Parts with a loop, by their first member; members in declaration order.
@@ -133,7 +134,7 @@ pub(crate) fn program<'a>(
         .filter(|desired| scope.is_none_or(|scope| scope.contains(&desired.id)))
         .filter_map(|desired| Some((desired, input.types.get(&desired.ty)?)))
         .collect();
-    let number: BTreeMap<&ResourceId, usize> = chosen
+    let number: IndexMap<&ResourceId, usize> = chosen
         .iter()
         .enumerate()
         .map(|(number, (desired, _))| (&desired.id, number))

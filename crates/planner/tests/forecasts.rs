@@ -140,7 +140,7 @@ update b [LetsGo]
   bindings: unset -> [{"service":{"unknown":"a.Name"}}]
 settle [Settles]
 cycle:a: a' b, at most 3 passes, may write []
-note unavailable_while_replaced: a keeps its name, so it is deleted before it is made again and unavailable meanwhile; until then b is reverted to a placeholder. A generated name behind a stable route, alias or CNAME avoids this
+note unavailable_while_replaced: a is deleted before it is made again and unavailable meanwhile; b is reverted to a placeholder until then. A generated name behind a stable route, alias or CNAME avoids this
 "#);
 }
 

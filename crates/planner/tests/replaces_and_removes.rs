@@ -41,7 +41,8 @@ create c' [Replaces { because: ["`parent` holds a, which is replaced"] }]
   Name: unset -> "shop-dev-c-44f7"
   parent: unset -> {"unknown":"a.Name"}
 cycle:a: a' b, at most 3 passes, may write []
-note unavailable_while_replaced: a keeps its name, so it is deleted before it is made again and unavailable meanwhile; until then b is reverted to a placeholder. A generated name behind a stable route, alias or CNAME avoids this
+note unavailable_while_replaced: a is deleted before it is made again and unavailable meanwhile; b is reverted to a placeholder until then. A generated name behind a stable route, alias or CNAME avoids this
+note unavailable_while_replaced: c is deleted before it is made again and unavailable meanwhile
 "#);
 }
 

@@ -96,7 +96,6 @@ create b [New]
 nothing a [New]
 settle [Settles]
 cycle:a: b a, at most 3 passes, may write []
-note placeholder_live: a is live in its bare shape until what it refers to exists
 "#);
 }
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{
-    Incarnation, OutputRef, Params, Record, Scope, SecretName, Shape, Standing, TypeSet, Value, Via,
+    Incarnation, OutputRef, Params, Record, RecordedEdge, Scope, SecretName, Shape, Standing,
+    TypeSet, Value, Via,
 };
 use notation_planner::{
     Act, Goal, Intended, Plan, Step, StepKey, Subject, contributions_of, decide, params_of,
@@ -34,6 +35,18 @@ struct Run<'w, 'p> {
     ran: Ran,
     calls_left: usize,
     fails: &'p dyn Fn(&str) -> bool,
+    end: End,
+}
+
+/// What becomes of the call for which no more are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It is never made.
+    Between,
+    /// Its change happens, and nobody hears of it.
+    Unheard,
+    /// It was started and nothing happens.
+    Lost,
 }
 
 /// Runs ready steps, chosen by `pick` among so many, until none is left or so many calls are made.
@@ -45,7 +58,18 @@ pub fn run(
     pick: &mut dyn FnMut(usize) -> usize,
     calls: usize,
 ) -> Result<Ran, String> {
-    run_failing(world, plan, pick, calls, &|_| false)
+    start(world, plan, pick, calls, &|_| false, End::Between)
+}
+
+/// The same, ending in the middle of a call.
+pub fn run_until(
+    world: &mut World,
+    plan: &Plan,
+    pick: &mut dyn FnMut(usize) -> usize,
+    calls: usize,
+    end: End,
+) -> Result<Ran, String> {
+    start(world, plan, pick, calls, &|_| false, end)
 }
 
 /// The same; calls for which `fails` is true fail for good, and what depends on them is blocked.
@@ -55,6 +79,17 @@ pub fn run_failing(
     pick: &mut dyn FnMut(usize) -> usize,
     calls: usize,
     fails: &dyn Fn(&str) -> bool,
+) -> Result<Ran, String> {
+    start(world, plan, pick, calls, fails, End::Between)
+}
+
+fn start(
+    world: &mut World,
+    plan: &Plan,
+    pick: &mut dyn FnMut(usize) -> usize,
+    calls: usize,
+    fails: &dyn Fn(&str) -> bool,
+    end: End,
 ) -> Result<Ran, String> {
     for forgotten in &plan.forgotten {
         world.records.remove(forgotten);
@@ -78,6 +113,7 @@ pub fn run_failing(
         ran: Ran::default(),
         calls_left: calls,
         fails,
+        end,
     };
     let mut open: Vec<&Step> = plan.steps.iter().collect();
     loop {
@@ -115,6 +151,29 @@ enum Halt {
     Failed,
     /// No calls left.
     Stopped,
+}
+
+fn stop_after(last: Option<End>) -> Result<(), Halt> {
+    match last {
+        Some(_) => Err(Halt::Stopped),
+        None => Ok(()),
+    }
+}
+
+fn shape_of(goal: Goal) -> Shape {
+    match goal {
+        Goal::Placeholder => Shape::Placeholder,
+        Goal::Complete | Goal::Settled | Goal::Absent => Shape::Complete,
+    }
+}
+
+fn edges_of(intended: &Intended, shape: Shape) -> Vec<RecordedEdge> {
+    intended
+        .edges
+        .iter()
+        .filter(|edge| shape == Shape::Complete || matches!(edge.via, Via::Config(_)))
+        .cloned()
+        .collect()
 }
 
 struct Seen<'r> {
@@ -169,13 +228,16 @@ impl Run<'_, '_> {
             }
             (Subject::Incarnation(who), Goal::Absent) => {
                 let record = self.world.records[who].clone();
-                self.call(format!("delete {}", name(who)))?;
-                self.world
-                    .cloud
-                    .delete(&record.key)
-                    .map_err(Halt::Refused)?;
-                self.world.records.remove(who);
-                Ok(())
+                let last = self.call(format!("delete {}", name(who)))?;
+                if last != Some(End::Lost) {
+                    self.world
+                        .cloud
+                        .delete(&record.key)
+                        .map_err(Halt::Refused)?;
+                    // Recovery reads: absent is gone, there is as recorded.
+                    self.world.records.remove(who);
+                }
+                stop_after(last)
             }
             (Subject::Incarnation(who), goal) => {
                 let who = who.clone();
@@ -202,16 +264,21 @@ impl Run<'_, '_> {
         self.world.records.get(who).filter(|record| !record.gone)
     }
 
-    fn call(&mut self, text: String) -> Result<(), Halt> {
+    /// Notes a call. The answer tells how it ends when it is the last one.
+    fn call(&mut self, text: String) -> Result<Option<End>, Halt> {
         if self.calls_left == 0 {
-            return Err(Halt::Stopped);
+            if self.end == End::Between {
+                return Err(Halt::Stopped);
+            }
+            self.ran.calls.push(format!("{text} ({:?})", self.end));
+            return Ok(Some(self.end));
         }
         if (self.fails)(&text) {
             return Err(Halt::Failed);
         }
         self.calls_left -= 1;
         self.ran.calls.push(text);
-        Ok(())
+        Ok(None)
     }
 
     /// Brings one incarnation to a goal. True when it was written.
@@ -237,10 +304,7 @@ impl Run<'_, '_> {
         }
         let intended = self.plan.intended[who].clone();
         let ty = self.types.get(&intended.ty).expect("a known type").clone();
-        let shape = match goal {
-            Goal::Placeholder => Shape::Placeholder,
-            Goal::Complete | Goal::Settled | Goal::Absent => Shape::Complete,
-        };
+        let shape = shape_of(goal);
         let (params, config, contributions) = {
             let seen = Seen {
                 run: self,
@@ -256,20 +320,46 @@ impl Run<'_, '_> {
                 },
             )
         };
-        let written = self.write(who, &ty, goal, &params, "update")?;
+        let existed = self.live(who).is_some();
+        let written = self.write(who, &ty, goal, &params, "update");
+        // An update in doubt keeps the config of before.
+        if (written.is_ok() || !existed)
+            && let Some(record) = self.world.records.get_mut(who)
+        {
+            record.config = config;
+            record.contributions = contributions;
+        }
+        if written.is_ok() {
+            self.record(who, goal);
+        }
+        written
+    }
+
+    /// Records shape, marks and edges of what was written.
+    fn record(&mut self, who: &Incarnation, goal: Goal) {
+        let intended = &self.plan.intended[who];
         let record = self.world.records.get_mut(who).expect("it is there now");
-        record.shape = shape;
-        record.config = config;
-        record.contributions = contributions;
+        record.shape = shape_of(goal);
         record.marks = intended.marks;
         record.can_be_bare = intended.can_be_bare;
-        record.edges = intended
-            .edges
-            .iter()
-            .filter(|edge| shape == Shape::Complete || matches!(edge.via, Via::Config(_)))
-            .cloned()
-            .collect();
-        Ok(written)
+        record.edges = edges_of(intended, record.shape);
+    }
+
+    /// An update without an answer: edges of before and after.
+    fn doubt(&mut self, who: &Incarnation, goal: Goal) {
+        let record = self.world.records.get_mut(who).expect("it is recorded");
+        record.in_doubt = true;
+        // A revert only lets go.
+        if let (Some(intended), Goal::Complete | Goal::Settled) =
+            (self.plan.intended.get(who), goal)
+        {
+            record.can_be_bare &= intended.can_be_bare;
+            for edge in edges_of(intended, Shape::Complete) {
+                if !record.edges.contains(&edge) {
+                    record.edges.push(edge);
+                }
+            }
+        }
     }
 
     fn write(
@@ -285,7 +375,10 @@ impl Run<'_, '_> {
             Act::Nothing => Ok(false),
             Act::Delete => unreachable!("deletes are steps of their own"),
             Act::Create(params) => {
-                self.call(format!("create {}{}", name(who), self.shown(&params)))?;
+                let last = self.call(format!("create {}{}", name(who), self.shown(&params)))?;
+                if last == Some(End::Lost) {
+                    return Err(Halt::Stopped);
+                }
                 let (key, outputs) = self
                     .world
                     .cloud
@@ -318,7 +411,11 @@ impl Run<'_, '_> {
                         version: 1,
                     },
                 );
-                Ok(true)
+                if last.is_some() {
+                    // Recovery finds it and records it as it was meant to be.
+                    self.record(who, goal);
+                }
+                stop_after(last).map(|()| true)
             }
             Act::Update { params, changed } => {
                 let fixed = changed.iter().find(|field| {
@@ -332,13 +429,22 @@ impl Run<'_, '_> {
                     self.ran.replace.push((who.clone(), field.clone()));
                     return Err(Halt::Failed);
                 }
-                self.call(format!("{verb} {}{}", name(who), self.shown(&params)))?;
-                let record = self.world.records.get_mut(who).expect("it is recorded");
+                let last = self.call(format!("{verb} {}{}", name(who), self.shown(&params)))?;
+                let key = self.world.records[who].key.clone();
+                if last == Some(End::Lost) {
+                    self.doubt(who, goal);
+                    return Err(Halt::Stopped);
+                }
                 let outputs = self
                     .world
                     .cloud
-                    .update(ty, &record.key, &params)
+                    .update(ty, &key, &params)
                     .map_err(Halt::Refused)?;
+                if last.is_some() {
+                    self.doubt(who, goal);
+                    return Err(Halt::Stopped);
+                }
+                let record = self.world.records.get_mut(who).expect("it is recorded");
                 record.applied = params;
                 record.outputs = outputs;
                 record.in_doubt = false;
