@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     SimObject,
-    memory::{Memory, NameMemory, Stamp, Unsure},
+    memory::{Memory, NameMemory, Stamp},
     object::from_json,
     rules,
     table::Table,
@@ -67,7 +67,7 @@ impl Account {
             };
         }
         rules::may_write(&self.objects, write.ty, write.name, write.params, None)?;
-        self.unsure(write.name, objects_stamp);
+        self.memory.unsure(write.name, objects_stamp);
         self.memory.header.made += 1;
         let created = remembered.map_or(0, |memory| memory.created) + 1;
         let number = self.memory.header.made;
@@ -222,7 +222,7 @@ impl Account {
     }
 
     fn remember_write(&mut self, name: &str, prior: SimObject, objects_stamp: Option<Stamp>) {
-        self.unsure(name, objects_stamp);
+        self.memory.unsure(name, objects_stamp);
         let memory = self.memory.names.get(name).cloned().unwrap_or_default();
         self.memory.names.set(
             name,
@@ -231,15 +231,6 @@ impl Account {
                 ..memory
             },
         );
-    }
-
-    fn unsure(&mut self, name: &str, stamp: Option<Stamp>) {
-        self.memory.header.unsure = Some(Unsure {
-            stamp,
-            name: name.to_owned(),
-            before: self.memory.names.get(name).cloned(),
-            made: self.memory.header.made,
-        });
     }
 }
 

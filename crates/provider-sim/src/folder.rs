@@ -84,6 +84,7 @@ pub(crate) struct Folder {
     pub account: Account,
     objects_bytes: Option<Vec<u8>>,
     memory_bytes: Option<Vec<u8>>,
+    stamp: Option<Stamp>,
     /// Length of the call log and the sequence number of its last line.
     log_end: Option<(u64, u64)>,
 }
@@ -92,6 +93,20 @@ pub(crate) struct Folder {
 #[derive(Debug)]
 pub(crate) struct FolderLock(#[expect(dead_code, reason = "dropping it unlocks")] File);
 
+/// What of the account is newer than its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Changed {
+    Nothing,
+    Memory,
+    Objects,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sync {
+    Yes,
+    No,
+}
+
 impl Folder {
     pub fn new(dir: &Path) -> Folder {
         Folder {
@@ -99,6 +114,7 @@ impl Folder {
             account: Account::default(),
             objects_bytes: None,
             memory_bytes: None,
+            stamp: None,
             log_end: None,
         }
     }
@@ -145,30 +161,48 @@ impl Folder {
             };
             self.memory_bytes = memory;
         }
-        let stamp = self.stamp()?;
-        self.account.memory.settle(stamp);
+        self.stamp = self.read_stamp()?;
+        self.account.memory.settle(self.stamp);
         Ok(())
     }
 
     /// Makes the account durable: memory first, `objects.json` is the point of no return.
-    pub fn save(&mut self) -> Result<(), SimError> {
-        self.save_memory()?;
-        let text = (self.account.objects.text() + "\n").into_bytes();
-        self.replace(OBJECTS, &text)?;
-        self.objects_bytes = Some(text);
+    ///
+    /// Only `objects.json` is waited for: a process that ends loses nothing of either, and a
+    /// power cut may lose memory, which costs no object. After an error nothing read before
+    /// counts any more.
+    pub fn save(&mut self, changed: Changed) -> Result<(), SimError> {
+        let saved = self.try_save(changed);
+        if saved.is_err() {
+            self.account = Account::default();
+            (self.objects_bytes, self.memory_bytes) = (None, None);
+        }
+        saved
+    }
+
+    fn try_save(&mut self, changed: Changed) -> Result<(), SimError> {
+        if changed == Changed::Nothing {
+            return Ok(());
+        }
+        let memory = self.account.memory.text().into_bytes();
+        self.replace(MEMORY, &memory, Sync::No)?;
+        self.memory_bytes = Some(memory);
+        if changed == Changed::Objects {
+            let objects = (self.account.objects.text() + "\n").into_bytes();
+            self.replace(OBJECTS, &objects, Sync::Yes)?;
+            self.objects_bytes = Some(objects);
+            self.account.memory.header.unsure = None;
+            self.stamp = self.read_stamp()?;
+        }
         Ok(())
     }
 
-    /// Makes the memory alone durable.
-    pub fn save_memory(&mut self) -> Result<(), SimError> {
-        let text = self.account.memory.text().into_bytes();
-        self.replace(MEMORY, &text)?;
-        self.memory_bytes = Some(text);
-        Ok(())
+    /// Stamp of `objects.json` when it was last read or written.
+    pub fn stamp(&self) -> Option<Stamp> {
+        self.stamp
     }
 
-    /// Stamp of `objects.json`.
-    pub fn stamp(&self) -> Result<Option<Stamp>, SimError> {
+    fn read_stamp(&self) -> Result<Option<Stamp>, SimError> {
         match fs::metadata(self.dir.join(OBJECTS)) {
             Ok(meta) => Ok(Some(Stamp {
                 inode: meta.ino(),
@@ -190,7 +224,7 @@ impl Folder {
     }
 
     pub fn save_script(&self, script: &Script) -> Result<(), SimError> {
-        self.replace(FAULTS, script.text().as_bytes())
+        self.replace(FAULTS, script.text().as_bytes(), Sync::No)
     }
 
     pub fn bad_script(&self, why: impl ToString) -> SimError {
@@ -211,12 +245,22 @@ impl Folder {
         }
     }
 
-    /// Appends a line with this sequence number. One write, so that no line is torn.
-    pub fn append(&mut self, line: &str, seq: u64) -> Result<(), SimError> {
+    /// Appends whole lines, the last of which has this sequence number. One write, so that no
+    /// line is torn; one that was (the disk was full) is ended first.
+    pub fn append(&mut self, lines: &str, seq: u64) -> Result<(), SimError> {
         let path = self.dir.join(CALLS);
         let append = || {
-            let mut file = OpenOptions::new().append(true).create(true).open(&path)?;
-            file.write_all(format!("{line}\n").as_bytes())?;
+            let mut file = OpenOptions::new()
+                .append(true)
+                .read(true)
+                .create(true)
+                .open(&path)?;
+            let length = file.metadata()?.len();
+            let known = self.log_end.is_some_and(|(end, _)| end == length);
+            if !known && length > 0 && last_byte(&mut file)? != b'\n' {
+                file.write_all(b"\n")?;
+            }
+            file.write_all(lines.as_bytes())?;
             Ok(file.metadata()?.len())
         };
         let end = append().map_err(|source| self.io(CALLS, source))?;
@@ -232,15 +276,16 @@ impl Folder {
         }
     }
 
-    /// Written aside, synced, renamed, and the name synced.
-    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), SimError> {
+    /// Written aside, synced when it matters, renamed.
+    fn replace(&self, name: &str, bytes: &[u8], sync: Sync) -> Result<(), SimError> {
         let aside = self.dir.join(format!("{name}.new"));
         let replace = || {
             let mut file = File::create(&aside)?;
             file.write_all(bytes)?;
-            file.sync_data()?;
-            fs::rename(&aside, self.dir.join(name))?;
-            File::open(&self.dir)?.sync_data()
+            if sync == Sync::Yes {
+                file.sync_data()?;
+            }
+            fs::rename(&aside, self.dir.join(name))
         };
         replace().map_err(|source| self.io(name, source))
     }
@@ -258,6 +303,13 @@ impl Folder {
             why: why.to_string(),
         }
     }
+}
+
+fn last_byte(file: &mut File) -> io::Result<u8> {
+    let mut byte = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut byte)?;
+    Ok(byte[0])
 }
 
 /// An object without a key is known by its name.

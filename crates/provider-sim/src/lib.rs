@@ -7,6 +7,7 @@
 
 mod account;
 mod calls;
+mod cloud;
 mod fault;
 mod folder;
 mod in_flight;

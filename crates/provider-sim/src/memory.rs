@@ -1,7 +1,7 @@
 //! What the cloud must remember beside the live objects: `memory.json`.
 //!
 //! `objects.json` may be edited by hand and alone says what lives. This file is written *before*
-//! it; should the process end between the two, `Unsure` takes the memory of that change back.
+//! it; should the process end between the two, `Unsure` takes the memory of those changes back.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(crate) struct Header {
     /// Calls that were answered with waiting, by token.
     #[serde(default)]
     pub waits: BTreeMap<String, Wait>,
-    /// The last change, while it may not have reached `objects.json`.
+    /// The last changes, while they may not have reached `objects.json`.
     #[serde(default)]
     pub unsure: Option<Unsure>,
 }
@@ -53,13 +53,13 @@ pub(crate) struct Wait {
     pub opened: String,
 }
 
-/// How to forget a change that did not happen.
+/// How to forget changes that did not happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Unsure {
-    /// Stamp of `objects.json` before the change: while it is the same file, nothing happened.
+    /// Stamp of `objects.json` before the changes: while it is the same file, nothing happened.
     pub stamp: Option<Stamp>,
-    pub name: String,
-    pub before: Option<NameMemory>,
+    /// What was remembered of every changed name.
+    pub before: BTreeMap<String, Option<NameMemory>>,
     pub made: u64,
 }
 
@@ -72,13 +72,27 @@ pub(crate) struct Stamp {
 }
 
 impl Memory {
+    /// Notes what is remembered of a name before it changes. `stamp` is that of `objects.json`.
+    pub fn unsure(&mut self, name: &str, stamp: Option<Stamp>) {
+        let before = self.names.get(name).cloned();
+        let made = self.header.made;
+        let unsure = self.header.unsure.get_or_insert_with(|| Unsure {
+            stamp,
+            before: BTreeMap::new(),
+            made,
+        });
+        unsure.before.entry(name.to_owned()).or_insert(before);
+    }
+
     /// Takes back what did not reach `objects.json`, which has this stamp now.
     pub fn settle(&mut self, now: Option<Stamp>) {
         if let Some(unsure) = self.header.unsure.take()
             && unsure.stamp == now
         {
             self.header.made = unsure.made;
-            self.names.restore(&unsure.name, unsure.before);
+            for (name, before) in unsure.before {
+                self.names.restore(&name, before);
+            }
         }
     }
 
@@ -93,6 +107,10 @@ impl Memory {
 
     /// Reads the file's text.
     pub fn parse(bytes: &[u8]) -> Result<Memory, serde_json::Error> {
+        if bytes.is_empty() {
+            // A power cut took it: it is written without waiting for the disk.
+            return Ok(Memory::default());
+        }
         #[derive(Deserialize)]
         struct File {
             header: Header,
@@ -129,6 +147,7 @@ mod tests {
 
     fn memory_of_a_creation(stamp: Option<Stamp>) -> Memory {
         let mut memory = Memory::default();
+        memory.unsure("a", stamp);
         memory.header.made = 1;
         memory.names.set(
             "a",
@@ -137,12 +156,6 @@ mod tests {
                 ..NameMemory::default()
             },
         );
-        memory.header.unsure = Some(Unsure {
-            stamp,
-            name: "a".into(),
-            before: None,
-            made: 0,
-        });
         Memory::parse(memory.text().as_bytes()).unwrap()
     }
 

@@ -1,30 +1,15 @@
-//! The provider: what goes wrong, and the order of lock, change, line and answer.
+//! The four verbs, as calls of the cloud.
 
-use std::{
-    hash::{BuildHasher as _, Hasher as _, RandomState},
-    path::Path,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use notation_model::{Owner, Params, ResourceType, TypeName, TypeSet};
-use notation_provider::{
-    Found, HeldBy, LookFor, Object, OpContext, OpError, Progress, Provider, Update,
-};
+use notation_model::{Owner, Params, ResourceType, TypeName};
+use notation_provider::{Found, LookFor, Object, OpContext, OpError, Progress, Provider, Update};
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    SimError,
-    account::{Done, Write, server_made_id, short},
-    calls::{CallLog, Line, Op, owner_json, word},
-    fault::{Fault, FaultAct},
-    folder::Folder,
-    in_flight::{InFlight, Running},
-    memory::{Wait, ticket},
+    calls::{CallLog, Op},
+    cloud::{Answer, Call, Cloud, Look},
     object::to_json,
     stock,
 };
@@ -35,48 +20,6 @@ pub struct SimProvider {
     cloud: Arc<Cloud>,
 }
 
-#[derive(Debug)]
-struct Cloud {
-    types: TypeSet,
-    log: CallLog,
-    opened: String,
-    in_flight: Arc<InFlight>,
-    reads: AtomicU64,
-    folder: Mutex<Folder>,
-}
-
-/// One call, with everything it brings along.
-#[derive(Debug)]
-struct Call {
-    op: Op,
-    ty: TypeName,
-    look: Look,
-    params: Option<Map<String, Json>>,
-    token: Option<String>,
-    resume: Option<Json>,
-    owner: Owner,
-}
-
-/// Which object is meant.
-#[derive(Debug)]
-enum Look {
-    /// The one of this name.
-    Name(String),
-    /// The one that belongs to the caller.
-    Mine,
-    /// A new one whose name the cloud makes.
-    New,
-}
-
-/// What a call is answered with.
-#[derive(Debug)]
-enum Answer {
-    Object(Object),
-    Found(Option<Found>),
-    Gone,
-    Waiting { after_ms: u64, resume: Json },
-}
-
 impl SimProvider {
     /// The account in this folder. `NOTATION_SIM_CALLS=off` turns the call log off.
     pub fn open(dir: impl AsRef<Path>) -> SimProvider {
@@ -85,39 +28,30 @@ impl SimProvider {
 
     /// The account in this folder, with or without a call log.
     pub fn with_log(dir: impl AsRef<Path>, log: CallLog) -> SimProvider {
-        let opened = opened();
-        let cloud = Cloud {
-            types: TypeSet::new(stock::types()),
-            log,
-            in_flight: Arc::new(InFlight::new(dir.as_ref(), &opened)),
-            opened,
-            reads: AtomicU64::new(0),
-            folder: Mutex::new(Folder::new(dir.as_ref())),
-        };
         SimProvider {
-            cloud: Arc::new(cloud),
+            cloud: Arc::new(Cloud::new(dir.as_ref(), log)),
         }
     }
 
+    /// Latency is spent outside the lock, side by side with other calls.
     async fn call(&self, call: Call) -> Result<Answer, OpError> {
         let cloud = Arc::clone(&self.cloud);
-        let begun = blocking(move || {
-            let running = cloud.begin()?;
-            Ok((running, cloud.latency()?))
-        });
-        let (running, latency) = begun.await?;
-        if !latency.is_zero() {
-            tokio::time::sleep(latency).await;
+        let begun = blocking(move || cloud.begin());
+        let (running, latency_ms) = begun.await?;
+        if latency_ms > 0 {
+            tokio::time::sleep(Duration::from_millis(latency_ms)).await;
         }
+        let answer = self.cloud.ask(call, &running);
         let cloud = Arc::clone(&self.cloud);
-        blocking(move || cloud.carry_out(&call, &running)).await
+        blocking(move || {
+            cloud.answer_all();
+            Ok(())
+        })
+        .await?;
+        answer
+            .await
+            .unwrap_or_else(|_| Err(broke("it ended early")))
     }
-}
-
-/// Names one opened account among all, of any process on any machine.
-fn opened() -> String {
-    let random = RandomState::new().build_hasher().finish();
-    format!("{}-{random:016x}", std::process::id())
 }
 
 /// Files are used outside the async threads.
@@ -126,273 +60,13 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, OpError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(panic) => Err(OpError::Failed {
-            message: format!("the simulated cloud broke: {panic}"),
-        }),
+        Err(panic) => Err(broke(&panic.to_string())),
     }
 }
 
-impl From<SimError> for OpError {
-    fn from(error: SimError) -> OpError {
-        OpError::Failed {
-            message: error.to_string(),
-        }
-    }
-}
-
-impl Cloud {
-    fn begin(&self) -> Result<Running, OpError> {
-        self.in_flight.begin().map_err(|error| OpError::Failed {
-            message: format!("the simulated cloud cannot count its calls: {error}"),
-        })
-    }
-
-    fn latency(&self) -> Result<Duration, OpError> {
-        let folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
-        let script = folder.script()?;
-        Ok(Duration::from_millis(
-            script.map_or(0, |script| script.latency_ms()),
-        ))
-    }
-
-    /// Lock, look at the script, change, line, answer.
-    fn carry_out(&self, call: &Call, running: &Running) -> Result<Answer, OpError> {
-        let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = &mut *folder;
-        let _lock = folder.lock()?;
-        folder.load()?;
-        let ty = self.types.get(&call.ty).ok_or_else(|| OpError::Failed {
-            message: format!("the simulated cloud has no type {}", call.ty),
-        })?;
-        let name = name_of(folder, ty, call);
-        let seq = folder.next_seq()?;
-        let fault = match self.may_go_on(folder, call) {
-            Ok(()) => take_fault(folder, call.op, &name)?,
-            Err(error) => {
-                self.log(
-                    folder,
-                    call,
-                    &Logged {
-                        seq,
-                        name: &name,
-                        running,
-                        result: &Err(error.clone()),
-                    },
-                )?;
-                return Err(error);
-            }
-        };
-        let act = fault.as_ref().map(|fault| fault.act);
-        if act == Some(FaultAct::KillBefore) {
-            std::process::abort();
-        }
-        let result = match &fault {
-            Some(fault) => self.faulty(folder, ty, call, &name, fault),
-            None => self.perform(folder, ty, call, &name)?,
-        };
-        self.log(
-            folder,
-            call,
-            &Logged {
-                seq,
-                name: &name,
-                running,
-                result: &result,
-            },
-        )?;
-        if act == Some(FaultAct::KillAfter) {
-            std::process::abort();
-        }
-        result
-    }
-
-    /// A call that was answered with waiting must bring back what it was given.
-    fn may_go_on(&self, folder: &Folder, call: &Call) -> Result<(), OpError> {
-        let Some(token) = &call.token else {
-            return Ok(());
-        };
-        let fits = match folder.account.memory.header.waits.get(token) {
-            Some(wait) => wait.accepts(token, call.resume.as_ref(), &self.opened),
-            None => call.resume.is_none(),
-        };
-        if fits {
-            return Ok(());
-        }
-        Err(OpError::Failed {
-            message: "the call did not bring back the data it was told to wait with".into(),
-        })
-    }
-
-    /// The call as the script wants it.
-    fn faulty(
-        &self,
-        folder: &mut Folder,
-        ty: &ResourceType,
-        call: &Call,
-        name: &str,
-        fault: &Fault,
-    ) -> Result<Answer, OpError> {
-        let transient = |message: &str, after_ms| OpError::Transient {
-            message: message.into(),
-            after_ms,
-        };
-        match fault.act {
-            FaultAct::Fail => Err(OpError::Failed {
-                message: "failed as the script asks".into(),
-            }),
-            FaultAct::Transient => Err(transient("failed for now, as the script asks", None)),
-            FaultAct::Throttle => Err(transient(
-                "too many calls",
-                Some(fault.delay_ms.unwrap_or(0)),
-            )),
-            FaultAct::LoseReply => {
-                // Also a no gets lost on its way.
-                let _ = self.perform(folder, ty, call, name)?;
-                Err(transient("the reply was lost", None))
-            }
-            FaultAct::KillBefore | FaultAct::KillAfter => self.perform(folder, ty, call, name)?,
-            FaultAct::Refuse => Err(refusal(call.op, fault.holder.as_deref())),
-            FaultAct::StaleRead => Ok(Answer::Found(folder.account.read_stale(
-                ty,
-                name,
-                self.nth_read(),
-            ))),
-            FaultAct::Wait => self.wait(folder, call, fault),
-        }
-    }
-
-    fn wait(&self, folder: &mut Folder, call: &Call, fault: &Fault) -> Result<Answer, OpError> {
-        let token = call.token.clone().unwrap_or_default();
-        let waits = &mut folder.account.memory.header.waits;
-        let answers = waits.get(&token).map_or(0, |wait| wait.answers) + 1;
-        let wait = Wait {
-            answers,
-            opened: self.opened.clone(),
-        };
-        waits.insert(token.clone(), wait);
-        folder.save_memory()?;
-        Ok(Answer::Waiting {
-            after_ms: fault.delay_ms.unwrap_or(0),
-            resume: ticket(&token, answers),
-        })
-    }
-
-    /// The call as it should be. Outer error: the folder; inner: the cloud's answer.
-    fn perform(
-        &self,
-        folder: &mut Folder,
-        ty: &ResourceType,
-        call: &Call,
-        name: &str,
-    ) -> Result<Result<Answer, OpError>, SimError> {
-        let stamp = folder.stamp()?;
-        let none = Map::new();
-        let write = Write {
-            ty,
-            name,
-            params: call.params.as_ref().unwrap_or(&none),
-            token: call.token.as_deref().unwrap_or_default(),
-            owner: &call.owner,
-        };
-        let account = &mut folder.account;
-        let done = match call.op {
-            Op::Read if ty.look == notation_model::Look::Never => {
-                return Ok(Err(OpError::Refused {
-                    message: format!("{} cannot be read", ty.name),
-                }));
-            }
-            Op::Read => return Ok(Ok(Answer::Found(account.read(ty, name, self.nth_read())))),
-            Op::Create => account.create(write, stamp),
-            Op::Update => account.update(write, stamp),
-            Op::Delete => match account.delete(ty, name, stamp) {
-                Ok(()) => return folder.save().map(|()| Ok(Answer::Gone)),
-                Err(error) => Err(error),
-            },
-        };
-        match done {
-            Ok(Done::Written(object)) => folder.save().map(|()| Ok(Answer::Object(object))),
-            Ok(Done::Before(object)) => Ok(Ok(Answer::Object(object))),
-            Err(error) => Ok(Err(error)),
-        }
-    }
-
-    fn nth_read(&self) -> u64 {
-        self.reads.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    fn log(&self, folder: &mut Folder, call: &Call, logged: &Logged<'_>) -> Result<(), OpError> {
-        if self.log == CallLog::Off {
-            return Ok(());
-        }
-        let (result, detail) = match logged.result {
-            Ok(Answer::Waiting { after_ms, .. }) => {
-                ("waiting", Some(format!("again in {after_ms} ms")))
-            }
-            Ok(Answer::Found(None)) => ("not_found", None),
-            Ok(Answer::Object(_) | Answer::Found(Some(_)) | Answer::Gone) => ("ok", None),
-            Err(error) => (word(error), Some(error.to_string())),
-        };
-        let line = Line {
-            seq: logged.seq,
-            op: call.op,
-            ty: short(&call.ty),
-            name: logged.name,
-            params: call.params.as_ref(),
-            token: call.token.as_deref(),
-            owner: owner_json(&call.owner),
-            in_flight: logged.running.in_flight,
-            result,
-            detail,
-        };
-        let text = serde_json::to_string(&line).expect("a line has text keys only");
-        Ok(folder.append(&text, logged.seq)?)
-    }
-}
-
-struct Logged<'a> {
-    seq: u64,
-    name: &'a str,
-    running: &'a Running,
-    result: &'a Result<Answer, OpError>,
-}
-
-/// The object's name at the cloud, also when there is no such object.
-fn name_of(folder: &Folder, ty: &ResourceType, call: &Call) -> String {
-    match &call.look {
-        Look::Name(name) => name.clone(),
-        Look::New => server_made_id(folder.account.memory.header.made + 1),
-        Look::Mine => match (folder.account.name_of(ty, &call.owner), &ty.naming) {
-            (Some(name), _) => name.to_owned(),
-            (None, Some(naming)) => naming.generate(&call.owner).name,
-            (None, None) => String::new(),
-        },
-    }
-}
-
-fn take_fault(folder: &Folder, op: Op, name: &str) -> Result<Option<Fault>, SimError> {
-    let Some(mut script) = folder.script()? else {
-        return Ok(None);
-    };
-    let taken = script
-        .take(op, name)
-        .map_err(|error| folder.bad_script(error))?;
-    if taken.changed {
-        folder.save_script(&script)?;
-    }
-    Ok(taken.fault)
-}
-
-fn refusal(op: Op, holder: Option<&str>) -> OpError {
-    match op {
-        Op::Delete => OpError::InUse {
-            held_by: HeldBy(holder.map(str::to_owned).into_iter().collect()),
-        },
-        Op::Create | Op::Read | Op::Update => OpError::Refused {
-            message: match holder {
-                Some(holder) => format!("{holder} does not allow it"),
-                None => "the script does not allow it".into(),
-            },
-        },
+fn broke(why: &str) -> OpError {
+    OpError::Failed {
+        message: format!("the simulated cloud broke: {why}"),
     }
 }
 
@@ -418,7 +92,7 @@ impl Provider for SimProvider {
         ty: &TypeName,
         params: &Params,
     ) -> Result<Progress<Object>, OpError> {
-        let declared = self.cloud.types.get(ty);
+        let declared = self.cloud.ty(ty);
         let look = match (params.get("Name").and_then(|name| name.as_text()), declared) {
             (Some(name), _) => Look::Name(name.to_owned()),
             (None, Some(ty)) if ty.naming.is_some() => Look::Mine,

@@ -389,3 +389,36 @@ async fn the_call_log_can_be_off() {
     assert!(!lab.folder().join("calls.ndjson").exists());
     assert_eq!(lab.objects()["a"]["writes"], 1);
 }
+
+#[tokio::test]
+async fn a_change_that_cannot_be_written_did_not_happen() {
+    let lab = Lab::new();
+    done(lab.create("Worker", binds("a", &[])).await);
+    let aside = lab.folder().join("objects.json.new");
+    std::fs::create_dir(&aside).unwrap();
+    let Err(OpError::Failed { message }) = lab.create("Worker", binds("b", &[])).await else {
+        panic!()
+    };
+    assert!(message.contains("objects.json"), "{message}");
+    std::fs::remove_dir(&aside).unwrap();
+    assert_eq!(lab.read("Worker", "b").await, Ok(None));
+    let made = done(lab.create("Worker", binds("b", &[])).await);
+    assert_eq!(out(&made, "arn"), "arn:sim:b:1");
+    assert_eq!(
+        lab.log(),
+        ["create a ok", "read b not_found", "create b ok"]
+    );
+}
+
+#[tokio::test]
+async fn a_torn_line_is_ended_before_the_next_one() {
+    let lab = Lab::new();
+    done(lab.create("Worker", binds("a", &[])).await);
+    let path = lab.folder().join("calls.ndjson");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{whole}{{\"seq\":2,\"o")).unwrap();
+    done(lab.create("Worker", binds("b", &[])).await);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["seq"], &last["name"]), (&json!(2), &json!("b")));
+}
