@@ -402,7 +402,7 @@ fn a_deploy_killed_at_any_instant_ends_in_the_same_world() {
             let text = fs::read_to_string(pair.project.path().join("src/auth.ts")).unwrap();
             pair.project.write(
                 "src/auth.ts",
-                &format!("{text}\n// {round}\nexport const round = {round};\n"),
+                &format!("{text}\n// {round}\nexport const round{round} = {round};\n"),
             );
         }
         let mut child = pair
