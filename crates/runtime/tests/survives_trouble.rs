@@ -158,6 +158,59 @@ async fn a_killed_worker_process_is_replaced_and_requests_wait_or_get_503() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn kills_under_load_are_seen_as_503_and_as_nothing_else() {
+    let mut host = Host::start().await;
+    host.worker(
+        "back",
+        "export default { fetch: (r) => new Response('back') }",
+    );
+    host.worker(
+        "front",
+        "export default { async fetch(r, env) {
+           try { return await env.BACK.fetch(r.url) } catch (e) { return new Response(e.name, { status: 503 }) } } }",
+    )
+    .environment = [("BACK".into(), support::service("back"))].into();
+    host.converge().await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..6)
+        .map(|_| {
+            let (client, address, stop) =
+                (host.client.clone(), host.address("front"), stop.clone());
+            tokio::spawn(async move {
+                let mut seen = std::collections::BTreeMap::new();
+                while !stop.load(Ordering::Relaxed) {
+                    let request = Request::get("/").body(Full::default()).unwrap();
+                    let answer = support::request_to(&client, &address, request).await;
+                    *seen.entry(answer).or_insert(0) += 1;
+                }
+                seen
+            })
+        })
+        .collect();
+    for worker in ["front", "back", "back", "front"] {
+        let pid = until("a process to kill", async || host.pid(worker)).await;
+        support::kill(pid);
+        until("its successor", async || {
+            host.pid(worker).filter(|next| *next != pid)
+        })
+        .await;
+        until("an answer", async || {
+            (host.get("front", "/").await == (200, "back".into())).then_some(())
+        })
+        .await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    for client in clients {
+        let seen = client.await.unwrap();
+        let good = |answer: &Result<(u16, String), String>| {
+            matches!(answer, Ok((200, body)) if body == "back") || matches!(answer, Ok((503, _)))
+        };
+        assert!(seen.keys().all(good), "{seen:?}");
+    }
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_loses_its_process_gets_503() {
     let mut host = Host::start().await;
     host.worker(
