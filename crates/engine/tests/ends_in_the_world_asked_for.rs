@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use notation_engine::{EngineError, Session, deploy};
 use notation_provider::Registry;
-use notation_state::StateStore as _;
 use proptest::prelude::*;
 use support::{
     Bench, Fault, Program,

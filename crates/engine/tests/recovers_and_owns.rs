@@ -10,7 +10,7 @@ use notation_engine::{
 };
 use notation_model::{Expr, SecretValue, Value};
 use notation_provider::Registry;
-use notation_state::StateStore as _;
+use notation_state::MemoryStore;
 use support::{
     Bench, Fault, Program,
     cloud::What,
@@ -327,7 +327,8 @@ async fn forgetting_deletes_nothing() {
 
 #[tokio::test]
 async fn all_missing_secrets_are_named_before_anything_else() {
-    let bench = Bench::new();
+    let store = Arc::new(MemoryStore::new());
+    let bench = Bench::with(Default::default(), support::shop(), store.clone());
     let secret = |name: &str| Expr::Secret(name.parse().unwrap());
     let program = Program::new([worker("w")
         .set("secret", secret("ONE"))
@@ -348,7 +349,7 @@ async fn all_missing_secrets_are_named_before_anything_else() {
     }
     bench.done(&program).await;
     bench.quiet(&program).await;
-    let journal = format!("{:?}", bench.store.journal(&bench.session.deployment));
+    let journal = format!("{:?}", store.journal(&bench.session.deployment));
     assert!(!journal.contains("hunter2"));
 }
 

@@ -10,7 +10,7 @@ use notation_engine::{
     StepError, begin, deploy,
 };
 use notation_provider::OpError;
-use notation_state::{Machine, StateStore as _};
+use notation_state::Machine;
 use support::{
     Bench, Fault, Program, TestClock,
     cloud::What,

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use notation_engine::{RunOptions, Session, deploy};
 use notation_model::DesiredGraph;
 use notation_provider::Registry;
-use notation_state::{MemoryStore, StateStore as _};
+use notation_state::{KeySource, SqliteStore};
 use support::{
-    Bench, Fault, Program,
+    Bench, Cloud, Fault, Program,
     cloud::What,
     power::{Power, PoweredCloud, PoweredStore},
     program::worker,
@@ -66,7 +66,10 @@ fn alone(id: &str) -> Program {
 /// Runs the second program and cuts the power at a seam. Returns how many seams there were if it
 /// was not reached.
 async fn cut(story: &Story, at: u32) -> (Bench, Option<u32>) {
-    let bench = Bench::new();
+    cut_on(Bench::new(), story, at).await
+}
+
+async fn cut_on(bench: Bench, story: &Story, at: u32) -> (Bench, Option<u32>) {
     bench.done(&story.first).await;
     for fault in &story.faults {
         bench.cloud.fault(fault.clone());
@@ -185,6 +188,25 @@ async fn while_a_ring_is_set_up() {
     at_every_seam(Story::new(Program::default(), ring_in("us"), alone("c"))).await;
 }
 
+#[tokio::test]
+async fn while_state_is_kept_in_a_file() {
+    let story = Story::new(pair_in("us"), pair_in("eu"), alone("b"));
+    for at in 1.. {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let open = || SqliteStore::open(&path, KeySource::passphrase("correct horse"));
+        let bench = Bench::with(Cloud::new(), support::shop(), Arc::new(open()));
+        let (bench, finished) = cut_on(bench, &story, at).await;
+        let cloud = bench.cloud.clone();
+        drop(bench);
+        let next = Bench::with(cloud, support::shop(), Arc::new(open()));
+        ends_in(&next, &story.second.graph(), at, "deployed again").await;
+        if finished.is_some() {
+            break;
+        }
+    }
+}
+
 /// b reads what every update of a changes: one settle pass writes b.
 fn settling(region: &str) -> Program {
     Program::new([
@@ -285,7 +307,7 @@ async fn a_store_that_loses_nothing_is_needed_for_all_of_this() {
         3,
     )
     .await;
-    let store: &Arc<MemoryStore> = &bench.store;
+    let store = &bench.store;
     let deployment = &bench.session.deployment;
     assert!(store.hold(deployment).await.unwrap().is_some());
     assert_eq!(store.load(deployment).await.unwrap().open.len(), 1);

@@ -20,6 +20,7 @@ pub async fn run(store: Arc<dyn StateStore>) {
     records_come_back_as_they_were(&*store).await;
     a_batch_is_whole_or_not_at_all(&*store).await;
     intents_stay_open_until_their_outcome(&*store).await;
+    an_open_intent_outlives_any_number_of_runs(&*store).await;
     an_older_hold_writes_nothing(&*store).await;
     holds_are_leases(&*store).await;
     batches_at_the_same_time_are_all_written(store.clone()).await;
@@ -273,6 +274,46 @@ async fn intents_stay_open_until_their_outcome(store: &dyn StateStore) {
         .release(&here, &next)
         .await
         .expect("it can be released");
+}
+
+async fn an_open_intent_outlives_any_number_of_runs(store: &dyn StateStore) {
+    let here = deployment("runs");
+    let write = async |hold: &Hold, event: Event| {
+        let batch = Batch {
+            entries: vec![entry(hold, "a:0:complete", event)],
+            changes: Vec::new(),
+        };
+        let written = store.append(&here, hold, batch).await;
+        written.expect("the journal allows it");
+    };
+    for _ in 0..3 {
+        let hold = held(store, &here).await;
+        for _ in 0..3 {
+            write(&hold, intent("a")).await;
+            write(&hold, Event::Outcome(Outcome::Done)).await;
+        }
+        store
+            .release(&here, &hold)
+            .await
+            .expect("it can be released");
+    }
+    let lost = held(store, &here).await;
+    write(&lost, intent("a")).await;
+    // It is killed; whoever reads, and whoever comes next, finds the intent.
+    let state = store.load(&here).await.expect("it reads");
+    assert_eq!(state.open.len(), 1, "also without taking over");
+    for _ in 0..3 {
+        store.clear_hold(&here).await.expect("it can be cleared");
+        let next = held(store, &here).await;
+        let state = store.load(&here).await.expect("it reads");
+        assert_eq!(state.open.len(), 1);
+        store
+            .release(&here, &next)
+            .await
+            .expect("it can be released");
+        let state = store.load(&here).await.expect("it reads");
+        assert_eq!(state.open.len(), 1);
+    }
 }
 
 async fn an_older_hold_writes_nothing(store: &dyn StateStore) {

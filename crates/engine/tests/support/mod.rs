@@ -37,7 +37,7 @@ pub fn dead_machine() -> Machine {
 /// One deployment on one cloud.
 pub struct Bench {
     pub cloud: Cloud,
-    pub store: Arc<MemoryStore>,
+    pub store: Arc<dyn StateStore>,
     pub session: Session,
     pub options: RunOptions,
 }
@@ -48,7 +48,10 @@ impl Bench {
     }
 
     pub fn on(cloud: Cloud, deployment: DeploymentId) -> Bench {
-        let store = Arc::new(MemoryStore::new());
+        Bench::with(cloud, deployment, Arc::new(MemoryStore::new()))
+    }
+
+    pub fn with(cloud: Cloud, deployment: DeploymentId, store: Arc<dyn StateStore>) -> Bench {
         let session = session(deployment, store.clone(), &cloud);
         Bench {
             cloud,

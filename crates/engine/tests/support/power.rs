@@ -14,7 +14,7 @@ use notation_model::{
 };
 use notation_provider::{Found, LookFor, Object, OpContext, OpError, Progress, Provider, Update};
 use notation_state::{
-    Acquired, Batch, Claim, DeploymentState, Hold, MemoryStore, StateStore, StoreError, Summary,
+    Acquired, Batch, Claim, DeploymentState, Hold, StateStore, StoreError, Summary,
 };
 use tokio::sync::watch;
 
@@ -66,7 +66,7 @@ impl Power {
 }
 
 /// A store with seams before and after every append.
-pub struct PoweredStore(pub Arc<MemoryStore>, pub Power);
+pub struct PoweredStore(pub Arc<dyn StateStore>, pub Power);
 
 #[async_trait]
 impl StateStore for PoweredStore {

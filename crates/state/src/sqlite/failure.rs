@@ -49,6 +49,8 @@ impl Failure {
 pub(super) struct Why {
     damaged: bool,
     cannot_open: bool,
+    /// Also reading needs room, for the memory that processes share.
+    cannot_grow: bool,
     text: String,
 }
 
@@ -61,6 +63,10 @@ pub(super) fn why(error: &rusqlite::Error) -> Why {
             "another process keeps it locked".to_owned()
         }
         (Some(ErrorCode::CannotOpen), _) => "the file or its folder cannot be opened".to_owned(),
+        (Some(ErrorCode::SystemIoFailure), _) if cannot_grow(error) => {
+            "its files cannot grow: the disk is full, or a limit on file sizes is reached"
+                .to_owned()
+        }
         (Some(ErrorCode::SystemIoFailure), rusqlite::Error::SqliteFailure(failure, said)) => {
             let said = said.clone().unwrap_or_else(|| failure.to_string());
             format!("{said} (code {})", failure.extended_code)
@@ -73,6 +79,7 @@ pub(super) fn why(error: &rusqlite::Error) -> Why {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
         ),
         cannot_open: code == Some(ErrorCode::CannotOpen),
+        cannot_grow: cannot_grow(error),
         text: said,
     }
 }
@@ -102,6 +109,9 @@ pub(super) fn cannot_read(path: &Path, error: &rusqlite::Error) -> StoreError {
         Why {
             cannot_open: true, ..
         } => StoreError::CannotOpen { place, why: text },
+        Why {
+            cannot_grow: true, ..
+        } => StoreError::CannotWrite { place, why: text },
         Why { .. } => StoreError::CannotRead { place, why: text },
     }
 }
@@ -113,5 +123,22 @@ pub(super) fn damaged(path: &Path, error: ReadError) -> StoreError {
             place: path.to_owned(),
             why,
         },
+    }
+}
+
+/// Whether writing, syncing or extending a file failed (SQLite's extended codes of the operation).
+fn cannot_grow(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi;
+    const GROWING: [i32; 6] = [
+        ffi::SQLITE_IOERR_WRITE,
+        ffi::SQLITE_IOERR_FSYNC,
+        ffi::SQLITE_IOERR_TRUNCATE,
+        ffi::SQLITE_IOERR_SHMOPEN,
+        ffi::SQLITE_IOERR_SHMSIZE,
+        ffi::SQLITE_IOERR_SHMMAP,
+    ];
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) => GROWING.contains(&failure.extended_code),
+        _ => false,
     }
 }

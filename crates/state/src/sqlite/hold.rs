@@ -37,13 +37,17 @@ impl File {
                     params![row, hold.fence.0, hold_text(hold), hold.expires_ms, claim.now_ms],
                 )
                 .map_err(write)?;
-            // Journals of runs that ended are kept until the next one starts.
+            // The journal of a run that ended is kept until the next one starts. What is left
+            // then all matters, whatever row numbers are used again.
             transaction
                 .execute(
                     "DELETE FROM journal WHERE deployment = ?1 AND seq < \
                      (SELECT open_from FROM deployment WHERE id = ?1)",
                     [row],
                 )
+                .map_err(write)?;
+            transaction
+                .execute("UPDATE deployment SET open_from = 0 WHERE id = ?1", [row])
                 .map_err(write)?;
             transaction.commit().map_err(write)?;
         }
