@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,9 +34,13 @@ impl SocketDirectory {
         }
         match std::fs::remove_dir_all(wanted) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => std::fs::create_dir_all(wanted)?,
+            _ => {}
         }
-        std::fs::set_permissions(wanted, std::fs::Permissions::from_mode(0o700))?;
+        if let Some(parent) = wanted.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        // Fails when somebody else was faster, which matters in a directory all users share.
+        std::fs::DirBuilder::new().mode(0o700).create(wanted)?;
         Ok(SocketDirectory {
             path: wanted.to_owned(),
             _elsewhere: None,

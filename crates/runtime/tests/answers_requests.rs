@@ -226,3 +226,63 @@ async fn ingress_routes_by_host_and_tells_addresses() {
     );
     host.runtime.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn methods_long_urls_and_many_headers_arrive_as_sent() {
+    let mut host = Host::start().await;
+    host.worker(
+        "api",
+        "export default { fetch(request) {
+           const long = [...request.headers].filter(([name]) => name.startsWith('x-h')).map(([, value]) => value.length);
+           return new Response(request.method + ' ' + request.url.length + ' ' + long.length + ' ' + Math.max(0, ...long),
+             { headers: { 'x-method': request.method, 'x-edge-secret': 'no', connection: 'x-drop', 'x-drop': 'no' } }) } }",
+    );
+    host.converge().await;
+    for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
+        let url = host.address("api");
+        let request = Request::builder()
+            .method(method)
+            .uri(url)
+            .body(Full::default())
+            .unwrap();
+        let response = host.client.request(request).await.unwrap();
+        let header = |name: &str| {
+            response
+                .headers()
+                .get(name)
+                .map(|value| value.to_str().unwrap().to_owned())
+        };
+        assert_eq!(
+            (response.status().as_u16(), header("x-method").as_deref()),
+            (200, Some(method))
+        );
+        assert_eq!(
+            (header("x-edge-secret"), header("x-edge-body")),
+            (None, None)
+        );
+    }
+    let trace = Request::builder()
+        .method("TRACE")
+        .uri("/")
+        .body(Full::default())
+        .unwrap();
+    assert_eq!(host.send("api", trace).await.unwrap().0, 501);
+    let path = format!("/{}", "p".repeat(8191));
+    let mut request = Request::post(&path);
+    for index in 0..120 {
+        request = request.header(
+            format!("x-h{index}"),
+            "v".repeat(if index == 0 { 8192 } else { 600 }),
+        );
+    }
+    let (status, body) = host
+        .send("api", request.body(Full::default()).unwrap())
+        .await
+        .unwrap();
+    let expected = format!(
+        "POST {} 120 8192",
+        host.address("api").len() - 1 + path.len()
+    );
+    assert_eq!((status, body), (200, expected));
+    host.runtime.shutdown().await;
+}

@@ -227,6 +227,30 @@ async fn batches_are_filled_delays_kept_and_limits_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_loses_its_process_is_delivered_again() {
+    let mut host = Host::start().await;
+    host_with_queues(&mut host);
+    host.version(
+        "consumer",
+        "consumer-1",
+        "export default { async queue(batch, env) {
+           const [m] = batch.messages;
+           await env.SEEN.put('lost/' + m.attempts, JSON.stringify({ id: m.id }));
+           if (m.attempts === 1) await new Promise((r) => setTimeout(r, 60000)); } }",
+    );
+    let spec = host.plan.versions.get_mut("consumer-1").unwrap();
+    spec.handlers = [Handler::Queue].into();
+    spec.environment = [seen()].into();
+    host.converge().await;
+    let id = host.call("MAIN", "send", json!(["x"])).await;
+    until("the first delivery", async || note(&host, "lost/1").await).await;
+    support::kill(host.pid("consumer").unwrap());
+    let second = until("the second delivery", async || note(&host, "lost/2").await).await;
+    assert_eq!(second["id"], id);
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn accepted_messages_survive_a_restart_and_wait_for_a_consumer() {
     let mut host = Host::start().await;
     host_with_queues(&mut host);

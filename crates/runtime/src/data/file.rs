@@ -14,6 +14,10 @@ use rusqlite::limits::Limit;
 use super::operation::Refusal;
 use crate::plan::Uid;
 
+/// Longest value a statement may make on its way to a shorter one.
+const MOST_SQL_VALUE_BYTES: i32 = 8_000_000;
+const MOST_SQL_VARIABLES: i32 = 100;
+
 /// What a file holds; also the name of its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Family {
@@ -77,10 +81,8 @@ impl Files {
         }
         let directory = self.directory.join(family.directory());
         std::fs::create_dir_all(&directory)?;
-        let database = Database::open(
-            &directory.join(format!("{}.sqlite", file_name(uid))),
-            family.schema(),
-        )?;
+        let file = directory.join(format!("{}.sqlite", file_name(uid)));
+        let database = Database::open(&file, family)?;
         open.insert((family, uid.clone()), database.clone());
         Ok(database)
     }
@@ -101,13 +103,18 @@ pub(crate) fn file_name(uid: &Uid) -> String {
 pub(crate) struct Database(Arc<tokio::sync::Mutex<Connection>>);
 
 impl Database {
-    fn open(path: &Path, schema: &str) -> rusqlite::Result<Database> {
+    fn open(path: &Path, family: Family) -> rusqlite::Result<Database> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_secs(5))?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
-        connection.execute_batch(schema)?;
+        if family == Family::Sql {
+            // Statements there are not ours.
+            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MOST_SQL_VALUE_BYTES)?;
+            connection.set_limit(Limit::SQLITE_LIMIT_VARIABLE_NUMBER, MOST_SQL_VARIABLES)?;
+        }
+        connection.execute_batch(family.schema())?;
         Ok(Database(Arc::new(tokio::sync::Mutex::new(connection))))
     }
 

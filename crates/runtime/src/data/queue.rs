@@ -331,3 +331,195 @@ pub(crate) fn settle(
 
 /// A handler that could not be reached is tried again after this time.
 const RETURNED_AFTER_MS: i64 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file() -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(SCHEMA).unwrap();
+        connection
+    }
+
+    fn spec(consumer: ConsumerSpec) -> QueueSpec {
+        QueueSpec {
+            name: "jobs".into(),
+            delivery_delay_seconds: 0,
+            retention_seconds: 60,
+            consumer: Some(consumer),
+        }
+    }
+
+    fn consumer() -> ConsumerSpec {
+        ConsumerSpec {
+            worker: "w".into(),
+            max_batch_size: 2,
+            max_batch_timeout_seconds: 0,
+            max_retries: 1,
+            retry_delay_seconds: 5,
+            max_concurrency: 1,
+            dead_letter_queue: None,
+        }
+    }
+
+    fn send(connection: &Connection, id: &str, now: i64, delay_ms: i64) {
+        insert(connection, id, "q", id.as_bytes(), now, now + delay_ms).unwrap();
+    }
+
+    fn taken(connection: &mut Connection, spec: &QueueSpec, now: i64) -> Taken {
+        take(connection, &"q".into(), spec, None, now).unwrap()
+    }
+
+    fn batch(connection: &mut Connection, spec: &QueueSpec, now: i64) -> Batch {
+        match taken(connection, spec, now) {
+            Taken::Batch(batch) => batch,
+            other => panic!("a batch, not {other:?}"),
+        }
+    }
+
+    fn ids(batch: &Batch) -> Vec<&str> {
+        batch
+            .messages
+            .iter()
+            .map(|message| message.id.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn a_batch_waits_until_it_is_full_or_its_first_message_has_waited_long_enough() {
+        let (mut file, spec) = (
+            file(),
+            spec(ConsumerSpec {
+                max_batch_timeout_seconds: 3,
+                ..consumer()
+            }),
+        );
+        send(&file, "a", 1_000, 0);
+        assert!(matches!(
+            taken(&mut file, &spec, 1_500),
+            Taken::Later(4_000)
+        ));
+        send(&file, "b", 2_000, 500);
+        assert!(
+            matches!(taken(&mut file, &spec, 2_100), Taken::Later(2_500)),
+            "full then"
+        );
+        assert_eq!(ids(&batch(&mut file, &spec, 2_500)), ["a", "b"]);
+        send(&file, "c", 3_000, 0);
+        assert_eq!(ids(&batch(&mut file, &spec, 6_000)), ["c"]);
+        assert!(
+            matches!(taken(&mut file, &spec, 6_000), Taken::Nothing),
+            "all are out"
+        );
+    }
+
+    #[test]
+    fn messages_past_retention_are_dropped_unless_they_are_out() {
+        let (mut file, spec) = (file(), spec(consumer()));
+        send(&file, "old", 0, 0);
+        send(&file, "out", 1, 0);
+        let both = batch(&mut file, &spec, 1_000);
+        settle(
+            &mut file,
+            &both,
+            &consumer(),
+            |id| match id {
+                "old" => Settlement::Retried {
+                    delay_seconds: Some(0),
+                },
+                _ => Settlement::Returned,
+            },
+            1_000,
+        )
+        .unwrap();
+        let again = batch(&mut file, &spec, 59_000);
+        assert_eq!(ids(&again), ["old", "out"]);
+        let attempts: Vec<_> = again
+            .messages
+            .iter()
+            .map(|message| message.attempts)
+            .collect();
+        assert_eq!(
+            attempts,
+            [2, 1],
+            "a message that came back undelivered was not delivered"
+        );
+        assert!(matches!(taken(&mut file, &spec, 61_000), Taken::Nothing));
+        settle(
+            &mut file,
+            &again,
+            &consumer(),
+            |_| Settlement::Returned,
+            61_000,
+        )
+        .unwrap();
+        assert!(
+            matches!(taken(&mut file, &spec, 70_000), Taken::Nothing),
+            "too old now"
+        );
+    }
+
+    #[test]
+    fn a_message_delivered_often_enough_is_dropped_or_becomes_another_in_the_dead_letter_queue() {
+        let (mut file, spec) = (file(), spec(consumer()));
+        let letters = QueueSpec {
+            consumer: Some(consumer()),
+            ..spec.clone()
+        };
+        send(&file, "m", 0, 0);
+        let first = batch(&mut file, &spec, 0);
+        settle(
+            &mut file,
+            &first,
+            &consumer(),
+            |_| Settlement::Retried {
+                delay_seconds: None,
+            },
+            0,
+        )
+        .unwrap();
+        assert!(
+            matches!(taken(&mut file, &spec, 4_999), Taken::Later(5_000)),
+            "the consumer's delay"
+        );
+        let second = batch(&mut file, &spec, 5_000);
+        settle(
+            &mut file,
+            &second,
+            &consumer(),
+            |_| Settlement::Retried {
+                delay_seconds: Some(0),
+            },
+            6_000,
+        )
+        .unwrap();
+        let (queue, dead): (Uid, Uid) = ("q".into(), "dead".into());
+        let left = take(&mut file, &queue, &spec, Some((&dead, &letters)), 6_000).unwrap();
+        assert!(matches!(left, Taken::Nothing));
+        let Taken::Batch(letter) = take(&mut file, &dead, &letters, None, 6_000).unwrap() else {
+            panic!("a dead letter");
+        };
+        let Message {
+            id,
+            timestamp_millis,
+            attempts,
+            body,
+        } = &letter.messages[0];
+        assert_ne!(id, "m");
+        assert_eq!(
+            (*timestamp_millis, *attempts, body.decode().unwrap()),
+            (6_000, 1, b"m".to_vec())
+        );
+    }
+
+    #[test]
+    fn batches_of_a_host_that_ended_wait_again_and_count_as_delivered() {
+        let (mut file, spec) = (file(), spec(consumer()));
+        send(&file, "m", 0, 0);
+        batch(&mut file, &spec, 0);
+        assert!(matches!(taken(&mut file, &spec, 0), Taken::Nothing));
+        release_all(&mut file).unwrap();
+        assert_eq!(batch(&mut file, &spec, 0).messages[0].attempts, 2);
+    }
+}
