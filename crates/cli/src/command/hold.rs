@@ -17,10 +17,11 @@ pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome
         HoldCommand::Show { entry } => (entry, "hold show"),
         HoldCommand::Clear { entry, .. } => (entry, "hold clear"),
     };
-    let (deployment, _) = project::deployment_or_gone(&config, args, verb)?;
+    let (deployment, in_config) = project::deployment_or_gone(&config, args, verb)?;
     let store = session::store(&config)?;
     session::block_on(async {
         let hold = store.hold(&deployment).await?;
+        in_config.or_in(hold.is_some())?;
         let Some(hold) = hold else {
             printer.event("hold", json!({ "deployment": deployment.to_string(), "hold": null }));
             printer.out(format!("nobody holds {deployment}"));

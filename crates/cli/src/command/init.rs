@@ -22,9 +22,13 @@ pub fn run(args: &Init, printer: &Printer) -> Outcome {
     let made = notation_program::init_project(&dir, &app)?;
     let files: Vec<_> = made.iter().map(|path| path.display().to_string()).collect();
     printer.event("init", json!({ "app": app.as_str(), "dir": dir.display().to_string(), "files": files }));
-    for file in &files {
-        printer.out(file);
+    let hidden = |file: &&std::path::PathBuf| {
+        !file.strip_prefix(&dir).is_ok_and(|inside| inside.starts_with(".notation"))
+    };
+    for file in made.iter().filter(hidden) {
+        printer.out(file.strip_prefix(&dir).unwrap_or(file).display().to_string());
     }
+    printer.say("and the types for the editor, in .notation/types");
     let here = std::env::current_dir().is_ok_and(|current| current == dir);
     let enter = if here { String::new() } else { format!("  cd {}\n", args.dir.display()) };
     printer.say(format!("\nNow type:\n\n{enter}  notation deploy app\n"));

@@ -29,8 +29,9 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
             printer.say(format!("{name} is set for {deployment}; the next deploy uses it"));
         }
         SecretCommand::List { entry } => {
-            let (deployment, _) = project::deployment_or_gone(&config, entry, "secret list")?;
+            let (deployment, in_config) = project::deployment_or_gone(&config, entry, "secret list")?;
             let names = session::block_on(async { Ok(store.secret_names(&deployment).await?) })?;
+            in_config.or_in(!names.is_empty())?;
             let names: Vec<_> = names.iter().map(ToString::to_string).collect();
             printer.event(
                 "secrets",

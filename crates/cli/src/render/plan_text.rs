@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anstyle::Style;
-use notation_model::{Incarnation, Record, ResourceId, Value};
+use notation_model::{Incarnation, Record, Value};
 use notation_planner::{Change, Cycle, Goal, Plan, Step, Subject, Summary, Transition, Why};
 
 use crate::render::{cell, value};
@@ -126,14 +126,6 @@ fn notes(plan: &Plan, width: usize) -> String {
     text
 }
 
-/// The resource a step is about; `None` for a settle step.
-pub fn resource(step: &Step) -> Option<&ResourceId> {
-    match &step.key.subject {
-        Subject::Incarnation(incarnation) => Some(&incarnation.resource),
-        Subject::Cycle(_) => None,
-    }
-}
-
 /// The type of the resource a step is about.
 pub fn type_of(shown: Shown<'_>, step: &Step) -> Option<String> {
     let Subject::Incarnation(incarnation) = &step.key.subject else {
@@ -207,7 +199,10 @@ fn remarks(shown: Shown<'_>, incarnation: &Incarnation, step: &Step) -> Vec<Stri
             Transition::Revert => remarks.push("opens a loop".into()),
             _ => {}
         },
-        Why::LetsGo => remarks.push("lets go".into()),
+        Why::LetsGo => match step.forecast.transition {
+            Transition::Revert => remarks.push("lets go".into()),
+            _ => {}
+        },
     }
     if step.goal == Goal::Complete
         && let Some(intended) = shown.plan.intended.get(incarnation)
@@ -301,6 +296,10 @@ impl Line {
                     return format!("{} → {}", value::inline(before), value::inline(after));
                 }
                 let half = both / 2;
+                if let (Value::Text(before), Value::Text(after)) = (before, after) {
+                    let (before, after) = value::from_difference(before, after, half);
+                    return format!("{before} → {after}");
+                }
                 format!("{} → {}", value::folded(before, half), value::folded(after, half))
             }
             (Some(before), None) if self.mark.is_empty() => {

@@ -47,6 +47,20 @@ pub fn folded(value: &Value, width: usize) -> String {
     format!("{}{tail}", cell::cut(&whole, room))
 }
 
+/// Two long texts from shortly before the place where they begin to differ, each in at most
+/// `width` columns.
+pub fn from_difference(before: &str, after: &str, width: usize) -> (String, String) {
+    const CONTEXT: usize = 12;
+    let same = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
+    let skipped = same.saturating_sub(CONTEXT);
+    let part = |text: &str| {
+        let rest: String = text.chars().skip(skipped).collect();
+        let start = if skipped > 0 { "…" } else { "" };
+        cell::cut(&format!("{start}{}", quoted(&rest)), width)
+    };
+    (part(before), part(after))
+}
+
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -76,6 +90,13 @@ mod tests {
             inline(&value),
             @r#"{ key: (secret), "peer-name": (known after deploy: b.ScriptName) }"#
         );
+    }
+
+    #[test]
+    fn long_texts_are_shown_where_they_differ() {
+        let (before, after) = from_difference("the same start, then one", "the same start, then two", 18);
+        assert_eq!(before, "…\"start, then one\"".to_owned());
+        assert_eq!(after, "…\"start, then two\"".to_owned());
     }
 
     #[test]
