@@ -71,9 +71,12 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
     } = rounds;
     let mut total = Played::default();
     let mut replaced = BTreeSet::new();
+    // A cycle that was written in an earlier round settles in this one.
+    let mut written = BTreeSet::new();
     loop {
         let (live, gone) = as_observed(&line.session, &planned);
-        let world = World::new(live, gone, open, &planned.plan);
+        let mut world = World::new(live, gone, open, &planned.plan);
+        world.written = std::mem::take(&mut written);
         let run = Arc::new(Run {
             line: line.clone(),
             plan: planned.plan,
@@ -96,6 +99,7 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
             total.blocked.extend(played.blocked);
             return finish(&run, total, exports, started_ms).await;
         }
+        written = std::mem::take(&mut run.world().written);
         let next: BTreeSet<ResourceId> = played
             .replace
             .into_iter()

@@ -215,6 +215,50 @@ async fn both_replaced_side_by_side_touch_the_old_ones_last() {
 }
 
 #[tokio::test]
+async fn both_replaced_one_with_a_written_name() {
+    let program = |region: &str| {
+        Program::new([
+            worker("a").set("region", region).binds("b"),
+            worker("b").named("b").set("region", region).binds("a"),
+        ])
+    };
+    let (_, calls) = then(&program("us"), &program("eu")).await;
+    assert_eq!(calls.len(), 7, "{calls:?}");
+    let next = calls[0].strip_prefix("create ").unwrap();
+    let next = next.strip_suffix("{}").unwrap();
+    assert_eq!(
+        sorted(calls[1..3].to_vec()),
+        ["update a{}", "update b{}"],
+        "{calls:?}"
+    );
+    assert_eq!(
+        calls[3..],
+        [
+            "delete b".to_owned(),
+            format!("create b{{{next}}}"),
+            format!("update {next}{{b}}"),
+            "delete a".to_owned()
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_start_bare_is_refused_whatever_exists() {
+    let bench = Bench::new();
+    let strict = |id: &str| resource("sim/StrictWorker", id);
+    bench
+        .done(&Program::new([
+            worker("x"),
+            strict("a").binds("x"),
+            strict("b").binds("a"),
+        ]))
+        .await;
+    let looped = Program::new([strict("a").binds("b"), strict("b").binds("a")]);
+    let error = bench.deploy(&looped).await.unwrap_err();
+    assert_eq!(error.code(), "plan::unbreakable_loop");
+}
+
+#[tokio::test]
 async fn what_holds_by_config_is_dragged_along() {
     let program = |region: &str| {
         Program::new([
