@@ -42,7 +42,9 @@ struct Settled {
     id: String,
     #[serde(rename = "as")]
     verb: Verb,
-    delay_seconds: Option<u64>,
+    /// Whatever tenant code passed; what is no delay counts as none.
+    #[serde(default)]
+    delay_seconds: serde_json::Value,
 }
 
 #[derive(Deserialize)]
@@ -256,7 +258,8 @@ fn verdict(report: Result<Report, EventError>) -> impl Fn(&str) -> Settlement + 
                  verb,
                  delay_seconds,
              }| {
-                let delay = delay_seconds.map(|delay| delay.min(MOST_DELAY_SECONDS) as u32);
+                let delay = delay_seconds.as_u64();
+                let delay = delay.map(|delay| delay.min(MOST_DELAY_SECONDS) as u32);
                 let settlement = match verb {
                     Verb::Ack => Settlement::Acknowledged,
                     Verb::Retry => Settlement::Retried {
@@ -268,4 +271,57 @@ fn verdict(report: Result<Report, EventError>) -> impl Fn(&str) -> Settlement + 
         )
         .collect();
     move |id| settled.get(id).copied().unwrap_or(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(report: &str, id: &str) -> Settlement {
+        verdict(Ok(serde_json::from_str(report).unwrap()))(id)
+    }
+
+    #[test]
+    fn what_was_settled_stands_and_the_rest_follows_the_outcome() {
+        let report = |outcome: &str| {
+            let settlements = r#"[{"id":"a","as":"ack"},{"id":"r","as":"retry","delaySeconds":7}]"#;
+            format!(r#"{{"outcome":"{outcome}","settlements":{settlements}}}"#)
+        };
+        let retried = |delay_seconds| Settlement::Retried { delay_seconds };
+        for outcome in ["returned", "threw"] {
+            assert_eq!(of(&report(outcome), "a"), Settlement::Acknowledged);
+            assert_eq!(of(&report(outcome), "r"), retried(Some(7)));
+        }
+        assert_eq!(of(&report("returned"), "other"), Settlement::Acknowledged);
+        assert_eq!(of(&report("threw"), "other"), retried(None));
+        assert_eq!(
+            verdict(Err(EventError::Undelivered("w".into())))("a"),
+            Settlement::Returned
+        );
+        assert_eq!(
+            verdict(Err(EventError::Lost(String::new())))("a"),
+            retried(None)
+        );
+    }
+
+    #[test]
+    fn odd_delays_of_tenant_code_spoil_nothing() {
+        for (delay, expected) in [
+            ("-1", None),
+            ("1.5", None),
+            ("\"x\"", None),
+            ("99999999", Some(43_200)),
+        ] {
+            let report = format!(
+                r#"{{"outcome":"returned","settlements":[{{"id":"r","as":"retry","delaySeconds":{delay}}},{{"id":"a","as":"ack"}}]}}"#
+            );
+            assert_eq!(
+                of(&report, "r"),
+                Settlement::Retried {
+                    delay_seconds: expected
+                }
+            );
+            assert_eq!(of(&report, "a"), Settlement::Acknowledged);
+        }
+    }
 }

@@ -151,6 +151,8 @@ async fn limits_are_refused_by_code_and_their_neighbours_accepted() {
     for (code, args) in [
         ("invalid_key", json!([long.clone() + "d", "x"])),
         ("invalid_key", json!(["", "x"])),
+        ("invalid_key", json!(["k".repeat(1_000_000), "x"])),
+        ("metadata_too_large", json!(["k", "x", metadata(1_000_000)])),
         ("invalid_key", json!([7, "x"])),
         ("invalid_value", json!(["k", 7])),
         (

@@ -25,6 +25,10 @@ const bytesOf = (value, code) => {
   throw coded(code, "a string, an ArrayBuffer or a typed array is expected here");
 };
 
+const LONGEST_KEY = 979;
+const LONGEST_METADATA = 1024;
+const LONGEST_TYPE = 256;
+
 // The operation document is the JSON body; when the operation carries bytes, the
 // body is the bytes and the document travels in a header.
 async function operate(fetcher, binding, operation, document, bytes) {
@@ -35,6 +39,10 @@ async function operate(fetcher, binding, operation, document, bytes) {
     headers.set("content-type", "application/json");
     body = own.stringify(document);
   } else {
+    // No key of any interface is longer; a header would not hold what is far too long.
+    if (typeof document.key === "string" && document.key.length > LONGEST_KEY) {
+      throw coded("invalid_key", "the key is too long");
+    }
     headers.set("x-edge-doc", toBase64(own.toUtf8(own.stringify(document))));
     body = bytes instanceof own.ReadableStream ? guarded(bytes, exchange) : bytes;
   }
@@ -83,8 +91,12 @@ const kv = (fetcher, name) => ({
         ...headDocument(answer),
       })),
     ),
-  put: async (key, value, options) =>
-    asNothing(fetcher, name, "put", { ...options, key }, bytesOf(value, "invalid_value")),
+  put: async (key, value, options) => {
+    if ((own.stringify(options?.metadata) ?? "").length > LONGEST_METADATA) {
+      throw coded("metadata_too_large", "metadata has at most 1024 bytes as JSON");
+    }
+    return asNothing(fetcher, name, "put", { ...options, key }, bytesOf(value, "invalid_value"));
+  },
   delete: (key) => asNothing(fetcher, name, "delete", { key }),
   list: (options) => asJson(fetcher, name, "list", { ...options }),
 });
@@ -100,7 +112,10 @@ const objects = (fetcher, name) => {
           return { ...headDocument(answer), body: answer.body };
         }),
       ),
-    put: async (key, body, options) => asJson(fetcher, name, "put", { ...options, key }, source(body)),
+    put: async (key, body, options) => {
+      if (options?.contentType?.length > LONGEST_TYPE) throw coded("invalid_body", "the content type is too long");
+      return asJson(fetcher, name, "put", { ...options, key }, source(body));
+    },
     delete: (key) => asNothing(fetcher, name, "delete", { key }),
     list: (options) => asJson(fetcher, name, "list", { ...options }),
     createMultipartUpload: (key, options) => asJson(fetcher, name, "createMultipartUpload", { ...options, key }),
