@@ -271,7 +271,11 @@ impl Provider for EdgeProvider {
         }
         let mut seen = self.look(&host, key).await?;
         if seen.is_empty() {
-            return Err(OpError::NotFound);
+            // After a wait it was there: this call removed it.
+            return match ctx.resume {
+                Some(_) => Ok(Progress::Done(())),
+                None => Err(OpError::NotFound),
+            };
         }
         belongs(ctx, key, &seen)?;
         let carrier = Carrier {

@@ -8,14 +8,15 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
 use axum::{
     body::Body,
     extract::{Request, State},
+    http::Method,
     middleware::Next,
     response::Response,
 };
@@ -26,6 +27,7 @@ use notation_provider::{
     Token, Update,
 };
 use notation_provider_edge::{EdgeConfig, EdgeProvider};
+use serde_json::{Value as Json, json};
 
 pub const TOKEN: &str = "a-token-for-tests";
 pub const SPACE: &str = "default";
@@ -41,6 +43,10 @@ pub enum Fault {
 
 #[derive(Default)]
 struct Faults {
+    /// Changes are accepted first and told of later.
+    accepts: AtomicBool,
+    /// How often each accepted change was asked about, and how it ended.
+    accepted: Mutex<Vec<(usize, Json)>>,
     seen: AtomicUsize,
     before: AtomicUsize,
     after: AtomicUsize,
@@ -98,6 +104,11 @@ impl Lab {
         };
         self.faults.before.store(before, Ordering::SeqCst);
         self.faults.after.store(after, Ordering::SeqCst);
+    }
+
+    /// From now on the host answers changes with 202.
+    pub fn accept_first(&self) {
+        self.faults.accepts.store(true, Ordering::SeqCst);
     }
 
     /// Whether the fault was met; it is taken away.
@@ -177,11 +188,62 @@ async fn lossy(State(faults): State<Arc<Faults>>, request: Request, next: Next) 
     if at == faults.before.load(Ordering::SeqCst) {
         return gone();
     }
+    let accepts = faults.accepts.load(Ordering::SeqCst);
+    if let Some(id) = request.uri().path().rsplit_once("/operations/op_") {
+        return operation(&faults, id.1);
+    }
+    let path = request.uri().path();
+    let changes =
+        matches!(*request.method(), Method::PUT | Method::DELETE) && path.contains("/resources/");
     let response = next.run(request).await;
+    if accepts && changes && response.status().is_success() {
+        return accepted(&faults, response).await;
+    }
     if at == faults.after.load(Ordering::SeqCst) {
         return gone();
     }
     response
+}
+
+async fn accepted(faults: &Faults, response: Response) -> Response {
+    let body = axum::body::to_bytes(response.into_body(), usize::MAX)
+        .await
+        .unwrap();
+    let result = match body.is_empty() {
+        true => json!({ "deleted": true }),
+        false => json!({ "resource": serde_json::from_slice::<Json>(&body).unwrap() }),
+    };
+    let mut all = faults.accepted.lock().unwrap();
+    all.push((0, result));
+    answer(202, json!({ "operation": document(all.len() - 1, None) }))
+}
+
+/// Pending when asked for the first time.
+fn operation(faults: &Faults, id: &str) -> Response {
+    let at: usize = id.parse().unwrap();
+    let (asked, result) = &mut faults.accepted.lock().unwrap()[at];
+    *asked += 1;
+    answer(200, document(at, (*asked > 1).then_some(result)))
+}
+
+fn document(at: usize, result: Option<&mut Json>) -> Json {
+    let mut document = json!({
+        "apiVersion": notation_edge_api::OPERATIONS_API_VERSION,
+        "kind": "Operation",
+        "id": format!("op_{at}"),
+        "done": result.is_some(),
+    });
+    if let Some(result) = result {
+        document["result"] = result.clone();
+    }
+    document
+}
+
+fn answer(status: u16, document: Json) -> Response {
+    let builder = Response::builder()
+        .status(status)
+        .header("content-type", "application/json");
+    builder.body(Body::from(document.to_string())).unwrap()
 }
 
 /// A worker as a program has it.
@@ -286,7 +348,7 @@ impl Worker {
 const MAP: &str =
     "{\"version\":3,\"file\":\"index.js\",\"sources\":[],\"names\":[],\"mappings\":\"\"}";
 
-fn ctx(worker: &Worker, token: &str) -> OpContext<'static> {
+pub fn ctx(worker: &Worker, token: &str) -> OpContext<'static> {
     OpContext {
         token: Token(token.into()),
         attempt: 1,
