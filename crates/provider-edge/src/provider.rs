@@ -82,6 +82,14 @@ impl EdgeProvider {
         mut seen: Seen,
         wanted: &Wanted,
     ) -> Result<Progress<Object>, OpError> {
+        if seen.is_deployed_by_others() {
+            return Err(OpError::Refused {
+                message: format!(
+                    "ModuleWorker {} has a WorkerDeployment that was not made by Notation: delete that first",
+                    carrier.script
+                ),
+            });
+        }
         for _ in 0..MOST_MOVES {
             let Some(next) = moves::towards(&seen, wanted) else {
                 let object = report::object(carrier.host, carrier.script, &seen).await?;

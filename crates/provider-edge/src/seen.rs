@@ -33,6 +33,8 @@ pub(crate) struct Part {
     pub spec: Json,
     /// A relation of it leads to something that is gone or was made anew.
     pub broken: bool,
+    /// Of the worker: some WorkerDeployment gives it traffic, whatever its name (host API §8.3).
+    pub deployed: bool,
     pub outputs: Option<serde_json::Map<String, Json>>,
 }
 
@@ -53,11 +55,15 @@ impl Part {
                     "ExternalChange" | "DependencyMissing"
                 )
         };
+        let deployed = |condition: &notation_edge_api::Condition| {
+            condition.condition_type == "Ready" && condition.reason != "Provisioning"
+        };
         Part {
             uid: resource.metadata.uid.clone(),
             generation: resource.metadata.generation.clone(),
             spec: resource.spec.clone(),
             broken: resource.status.conditions.iter().any(broken),
+            deployed: resource.status.conditions.iter().any(deployed),
             outputs: resource.status.outputs.clone(),
         }
     }
@@ -131,6 +137,12 @@ impl Seen {
             slot.version.is_some() || slot.bundle.is_some()
         });
         in_slots || self.worker.is_some() || self.deployment.is_some() || self.endpoint.is_some()
+    }
+
+    /// The worker has a WorkerDeployment under a name of somebody else's choice; there can be
+    /// only one (decision 0016 rule 1).
+    pub fn is_deployed_by_others(&self) -> bool {
+        self.deployment.is_none() && self.worker.as_ref().is_some_and(|worker| worker.deployed)
     }
 
     /// Names of the versions that take traffic.

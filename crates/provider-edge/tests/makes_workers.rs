@@ -280,3 +280,117 @@ async fn the_real_address_is_asked_for_where_names_resolve_nowhere() {
         "{url}"
     );
 }
+
+/// Somebody at the console: changes one resource without asking us.
+async fn by_hand(lab: &Lab, kind: &str, name: &str, spec: Option<serde_json::Value>) {
+    use notation_edge_api::{
+        Form, RequestMetadata, ResourceBody, Review,
+        client::{Client, Fence, FormQuery},
+    };
+    let client = Client::new(lab.config.endpoint.as_str(), TOKEN).unwrap();
+    let forms = client.form_support().await.unwrap();
+    let form = &forms
+        .iter()
+        .find(|form| form.form_ref.kind == kind)
+        .unwrap()
+        .form_ref;
+    let query = FormQuery { space: SPACE, form };
+    let Some(spec) = spec else {
+        let read = client.read(&query, name).await.unwrap();
+        client
+            .delete(
+                &query,
+                name,
+                &read.resource.metadata.generation,
+                None,
+                &fresh(),
+            )
+            .await
+            .unwrap();
+        return;
+    };
+    let mut body = ResourceBody {
+        api_version: form.api_version.clone(),
+        kind: kind.into(),
+        form: Some(Form {
+            form_ref: form.clone(),
+            package_digest: None,
+        }),
+        metadata: RequestMetadata {
+            name: name.into(),
+            space: SPACE.into(),
+            uid: None,
+            generation: None,
+            revision: None,
+        },
+        spec: Some(spec),
+        review: None,
+        expected_uid: None,
+        expected_generation: None,
+        native_id: None,
+    };
+    let prepared = client.prepare(&body, &Fence::Create).await.unwrap();
+    body.review = Some(Review {
+        prepare_digest: prepared.review.prepare_digest,
+    });
+    client.apply(&body, &Fence::Create, &fresh()).await.unwrap();
+}
+
+fn named(kind: &str, name: &str) -> serde_json::Value {
+    serde_json::json!({ "apiVersion": notation_edge_api::FAMILY, "kind": kind, "name": name })
+}
+
+#[tokio::test]
+async fn a_worker_made_by_hand_is_taken_only_when_asked_and_only_without_a_deployment() {
+    let lab = Lab::new().await;
+    by_hand(
+        &lab,
+        "ModuleWorker",
+        "shop-dev-api",
+        Some(serde_json::json!({})),
+    )
+    .await;
+    let Err(OpError::Exists { tags, .. }) = lab.create(&worker("api")).await else {
+        panic!()
+    };
+    assert!(tags.is_empty());
+    assert_eq!(lab.everything(), ["ModuleWorker shop-dev-api"]);
+    assert!(lab.read(&worker("api")).await.unwrap().tags.is_empty());
+
+    done(lab.update(&worker("api")).await);
+    assert_eq!(
+        lab.read(&worker("api")).await.unwrap().tags["notation:app"],
+        "shop"
+    );
+
+    by_hand(&lab, "WorkerEndpoint", "shop-dev-api", None).await;
+    by_hand(&lab, "WorkerDeployment", "shop-dev-api", None).await;
+    let version = named("WorkerVersion", "shop-dev-api-a");
+    let spec = serde_json::json!({
+        "worker": named("ModuleWorker", "shop-dev-api"),
+        "versions": [{ "workerVersion": version, "weight": 10_000 }],
+    });
+    by_hand(&lab, "WorkerDeployment", "hand-made", Some(spec)).await;
+    let before = lab.everything();
+    let refused = lab.update(&worker("api").saying("other")).await;
+    assert!(
+        matches!(&refused, Err(OpError::Refused { message }) if message.contains("WorkerDeployment")),
+        "{refused:?}"
+    );
+    assert_eq!(lab.everything(), before);
+}
+
+#[tokio::test]
+async fn parts_taken_away_by_hand_are_drift_and_come_back() {
+    let lab = Lab::new().await;
+    let api = worker("api");
+    done(lab.create(&api).await);
+    let whole = lab.everything();
+    by_hand(&lab, "WorkerEndpoint", "shop-dev-api", None).await;
+    by_hand(&lab, "WorkerDeployment", "shop-dev-api", None).await;
+    let found = lab.read(&api).await.unwrap();
+    assert_eq!(found.params.get("main"), None);
+    assert_eq!(found.params["endpoint"], Value::Bool(false));
+    done(lab.update(&api).await);
+    assert_eq!(lab.everything(), whole);
+}

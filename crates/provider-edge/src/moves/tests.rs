@@ -74,6 +74,7 @@ fn part(spec: serde_json::Value) -> Part {
         generation: "1".into(),
         spec,
         broken: false,
+        deployed: false,
         outputs: None,
     }
 }
