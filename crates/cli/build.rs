@@ -1,7 +1,5 @@
 //! Lays every page of `docs/errors/` into the binary, for `notation help CODE`.
 
-#![expect(clippy::print_stdout, reason = "cargo reads instructions there")]
-
 use std::{env, fmt::Write as _, fs, path::Path};
 
 fn main() {

@@ -1,5 +1,6 @@
 //! Drives the binary as a person or a script would, and reads what it left behind.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "it is test code outside test functions")]
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,5 @@
 //! `--json`: one object per line on stdout, in the shape that scripts rely on.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
 #[path = "../../../tests/support/mod.rs"]
 mod support;

@@ -1,4 +1,5 @@
 //! Plans as people read them, at two widths and without colour.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
 #[path = "../../../tests/support/mod.rs"]
 mod support;

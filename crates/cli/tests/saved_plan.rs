@@ -1,4 +1,5 @@
 //! A plan that was reviewed is run exactly, or not at all.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
 #[path = "../../../tests/support/mod.rs"]
 mod support;

@@ -1,4 +1,5 @@
 //! Wrong usage is found before anything is evaluated, and every message leads to the next command.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
 #[path = "../../../tests/support/mod.rs"]
 mod support;

@@ -192,9 +192,8 @@ async fn live(args: &Serve, folder: &Folder, project: PathBuf, workerd: PathBuf,
         }
     }
     // Connections that stay open with nothing in flight must not keep it alive.
-    match tokio::time::timeout(Duration::from_secs(5), serving).await {
-        Ok(Ok(Err(error))) => tracing::warn!(%error, "the control plane ended badly"),
-        Ok(_) | Err(_) => {}
+    if let Ok(Ok(Err(error))) = tokio::time::timeout(Duration::from_secs(5), serving).await {
+        tracing::warn!(%error, "the control plane ended badly");
     }
     if let Err(error) = host.flush().await {
         tracing::error!(%error, "the last changes may not be durable");

@@ -188,6 +188,7 @@ fn remarks(shown: Shown<'_>, incarnation: &Incarnation, step: &Step) -> Vec<Stri
     if !step.forecast.leaves_out.is_empty() {
         remarks.push(format!("leaves out {}", step.forecast.leaves_out.join(", ")));
     }
+    let reverts = step.forecast.transition == Transition::Revert;
     match &step.why {
         Why::New | Why::Changed | Why::Settles | Why::Unchanged => {}
         Why::Gone => remarks.push("was found gone".into()),
@@ -195,14 +196,10 @@ fn remarks(shown: Shown<'_>, incarnation: &Incarnation, step: &Step) -> Vec<Stri
         Why::Replaces { because } => remarks.push(format!("replaces: {}", because.join(", "))),
         Why::Replaced => remarks.push("replaced".into()),
         Why::Removed => remarks.push("not in the program".into()),
-        Why::OpensLoop => match step.forecast.transition {
-            Transition::Revert => remarks.push("opens a loop".into()),
-            _ => {}
-        },
-        Why::LetsGo => match step.forecast.transition {
-            Transition::Revert => remarks.push("lets go".into()),
-            _ => {}
-        },
+        Why::OpensLoop if reverts => remarks.push("opens a loop".into()),
+        Why::LetsGo if reverts => remarks.push("lets go".into()),
+        // A create says "placeholder" already, and completing needs no reason.
+        Why::OpensLoop | Why::LetsGo => {}
     }
     if step.goal == Goal::Complete
         && let Some(intended) = shown.plan.intended.get(incarnation)

@@ -1,0 +1,165 @@
+//! The local host: one per project, found again, replaced when stale, gone when stopped.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
+
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, path::Path};
+
+use serde_json::Value as Json;
+use support::Project;
+
+/// The runtime is fetched once for all tests.
+fn cache() -> String {
+    std::env::var("NOTATION_CACHE_DIR")
+        .unwrap_or_else(|_| format!("{}/runtime-cache", env!("CARGO_TARGET_TMPDIR")))
+}
+
+/// A project whose local host is stopped at the end.
+struct Hosted(Project);
+
+impl Hosted {
+    fn new() -> Hosted {
+        let mut project = Project::new();
+        project.set("NOTATION_CACHE_DIR", &cache());
+        project.program("export const nothing = 0;\n");
+        Hosted(project)
+    }
+
+    fn start(&self) -> Json {
+        self.0.run(&["--json", "host", "start"]).exits(0).event("host")
+    }
+
+    fn folder(&self) -> std::path::PathBuf {
+        self.0.path().join(".notation/host")
+    }
+}
+
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        self.0.run(&["host", "stop"]);
+    }
+}
+
+fn is_alive(pid: &Json) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z')
+    })
+}
+
+#[test]
+fn a_started_host_is_found_again_and_stops_when_told() {
+    let hosted = Hosted::new();
+    hosted.0.run(&["host", "status"]).exits(0).says("does not run");
+    let first = hosted.start();
+    assert_eq!(hosted.start()["pid"], first["pid"]);
+    let status = hosted.0.run(&["--json", "host", "status"]).exits(0).event("host");
+    assert_eq!(status["running"], true);
+    assert_eq!(status["workers"], serde_json::json!([]));
+    assert!(first["endpoint"].as_str().unwrap().starts_with("http://127.0.0.1:"));
+    assert!(Path::new(first["log"].as_str().unwrap()).is_file());
+    hosted.0.run(&["host", "logs"]).exits(0).says("the host serves");
+    hosted.0.run(&["host", "stop"]).exits(0);
+    assert!(!is_alive(&first["pid"]));
+    hosted.0.run(&["host", "stop"]).exits(0).says("does not run");
+    // The same addresses after a start anew.
+    let again = hosted.start();
+    assert_eq!(again["endpoint"], first["endpoint"]);
+    assert_eq!(again["ingress"], first["ingress"]);
+    assert_ne!(again["pid"], first["pid"]);
+}
+
+#[test]
+fn its_secrets_are_readable_by_the_owner_only() {
+    let hosted = Hosted::new();
+    hosted.start();
+    let mode = |name: &str| {
+        fs::metadata(hosted.folder().join(name)).unwrap().permissions().mode() & 0o777
+    };
+    for name in ["token", "control", "info.json", "host.log"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
+    assert_eq!(mode(""), 0o700);
+}
+
+#[test]
+fn a_host_of_another_build_is_replaced_with_its_addresses_kept() {
+    let hosted = Hosted::new();
+    let first = hosted.start();
+    let file = hosted.folder().join("info.json");
+    let info = fs::read_to_string(&file).unwrap();
+    let mut info: Json = serde_json::from_str(&info).unwrap();
+    info["build"] = "0.0.1".into();
+    fs::write(&file, info.to_string()).unwrap();
+    let second = hosted.start();
+    assert_ne!(second["pid"], first["pid"]);
+    assert!(!is_alive(&first["pid"]));
+    assert_eq!(second["endpoint"], first["endpoint"]);
+}
+
+#[test]
+fn a_host_of_a_project_that_was_moved_is_replaced() {
+    let hosted = Hosted::new();
+    let first = hosted.start();
+    let moved = tempfile::tempdir().unwrap();
+    let target = moved.path().join("moved");
+    fs::rename(hosted.0.path(), &target).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_notation"))
+            .arg("--project")
+            .arg(&target)
+            .args(arguments)
+            .env("NOTATION_CACHE_DIR", cache())
+            .output()
+            .unwrap();
+        support::ran(output)
+    };
+    let second = run(&["--json", "host", "start"]).exits(0).event("host");
+    assert_ne!(second["pid"], first["pid"]);
+    run(&["host", "stop"]).exits(0);
+    assert!(!is_alive(&first["pid"]));
+}
+
+#[test]
+fn a_port_that_somebody_took_is_named_with_the_way_out() {
+    let hosted = Hosted::new();
+    let first = hosted.start();
+    hosted.0.run(&["host", "stop"]).exits(0);
+    let address = first["endpoint"].as_str().unwrap().trim_start_matches("http://").to_owned();
+    let port = address.rsplit(':').next().unwrap().to_owned();
+    let taken = TcpListener::bind(&address).unwrap();
+    hosted
+        .0
+        .run(&["host", "start"])
+        .exits(1)
+        .says("host::port_taken")
+        .says(&port)
+        .says("ports.json");
+    drop(taken);
+    assert_eq!(hosted.start()["endpoint"], first["endpoint"]);
+}
+
+#[test]
+fn a_second_host_in_the_same_folder_is_refused() {
+    let hosted = Hosted::new();
+    hosted.start();
+    hosted.0.run(&["host", "serve"]).exits(1).says("host::running");
+}
+
+#[test]
+fn ten_starts_at_once_start_one_host() {
+    let hosted = Hosted::new();
+    let children: Vec<_> = (0..10)
+        .map(|_| {
+            let mut command = hosted.0.command();
+            command.args(["--json", "host", "start"]).stdout(std::process::Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    let mut pids: Vec<String> = children
+        .into_iter()
+        .map(|child| support::ran(child.wait_with_output().unwrap()).exits(0).event("host")["pid"].to_string())
+        .collect();
+    pids.dedup();
+    assert_eq!(pids.len(), 1, "{pids:?}");
+}
