@@ -14,6 +14,11 @@ fn at(seam: usize) -> [Fault; 2] {
     [Fault::Before(seam), Fault::After(seam)]
 }
 
+/// Code of its own, so that it must be uploaded.
+fn code_of(fault: Fault) -> String {
+    format!("{fault:?}").replace(['(', ')'], "-")
+}
+
 #[track_caller]
 fn transient<T: std::fmt::Debug>(answer: &Result<T, OpError>) {
     assert!(
@@ -24,11 +29,13 @@ fn transient<T: std::fmt::Debug>(answer: &Result<T, OpError>) {
 
 #[tokio::test]
 async fn a_create_is_finished_by_calling_again() {
+    let lab = Lab::new().await;
     let mut seams = 0;
     for seam in 1..MOST {
         for fault in at(seam) {
-            let lab = Lab::new().await;
-            let api = worker("api").with_secret("KEY", "one");
+            let api = worker("api")
+                .saying(&code_of(fault))
+                .with_secret("KEY", "one");
             let token = fresh();
             lab.lose(fault);
             let first = lab.create_with(&api, &token).await;
@@ -55,9 +62,9 @@ async fn a_create_is_finished_by_calling_again() {
 
 #[tokio::test]
 async fn a_create_that_is_given_up_can_be_removed_or_made_differently() {
+    let lab = Lab::new().await;
     for seam in 1..MOST {
-        let lab = Lab::new().await;
-        let api = worker("api");
+        let api = worker("api").saying(&code_of(Fault::After(seam)));
         lab.lose(Fault::After(seam));
         let _ = lab.create(&api).await;
         if !lab.lost() {
@@ -75,6 +82,10 @@ async fn a_create_that_is_given_up_can_be_removed_or_made_differently() {
             );
             done(lab.update(&api.clone().saying("other")).await);
         }
+        if seam % 2 == 1 {
+            assert_eq!(lab.everything().len(), 6);
+            done(lab.delete(&api).await);
+        }
     }
 }
 
@@ -89,7 +100,7 @@ async fn an_update_is_finished_by_calling_again_or_by_another_one() {
     let mut seams = 0;
     for seam in 1..MOST {
         for fault in at(seam) {
-            let text = format!("{fault:?}").replace(['(', ')'], "-");
+            let text = code_of(fault);
             let bound = api
                 .clone()
                 .saying(&text)
@@ -121,10 +132,12 @@ async fn an_update_is_finished_by_calling_again_or_by_another_one() {
 
 #[tokio::test]
 async fn a_delete_is_finished_by_calling_again() {
+    let lab = Lab::new().await;
     for seam in 1..MOST {
         for fault in at(seam) {
-            let lab = Lab::new().await;
-            let api = worker("api").with_secret("KEY", "one");
+            let api = worker("api")
+                .saying(&code_of(fault))
+                .with_secret("KEY", "one");
             done(lab.create(&api).await);
             let token = fresh();
             lab.lose(fault);
