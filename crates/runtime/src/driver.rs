@@ -15,7 +15,7 @@ use crate::life::{Action, Event, State, next};
 use crate::load::{self, Bundle, BundleModule};
 use crate::log::{self, LogLevel, LogLine, LogSink, LogSource};
 use crate::plan::{Blobs, Uid, VersionSpec};
-use crate::process::{self, Printed, Process, StartError};
+use crate::process::{self, MOST_WAITING_LINES, Printed, Process, StartError};
 use crate::sockets::{Bound, Listening};
 use crate::traffic::Traffic;
 use crate::upstream::Upstream;
@@ -411,8 +411,8 @@ fn refused(error: StartError) -> StartFailure {
 }
 
 /// Sends what a process prints to the log.
-fn printer(told: Arc<Told>) -> mpsc::UnboundedSender<Printed> {
-    let (send, mut lines) = mpsc::unbounded_channel();
+fn printer(told: Arc<Told>) -> mpsc::Sender<Printed> {
+    let (send, mut lines) = mpsc::channel(MOST_WAITING_LINES);
     tokio::spawn(async move {
         while let Some(printed) = lines.recv().await {
             let (level, source, message) = log::read(&printed);

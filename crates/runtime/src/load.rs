@@ -143,7 +143,7 @@ pub(crate) async fn inspect(
     let inherited = listening
         .inherited()
         .map_err(|error| unavailable(error.to_string()))?;
-    let (printed, _unread) = mpsc::unbounded_channel();
+    let (printed, _unread) = mpsc::channel(1);
     let started = process::start(spawner, workerd, &inherited, config, DEADLINE, printed).await;
     let mut process = started.map_err(failure)?;
     let events = Upstream::new(listening.events_path().to_owned());

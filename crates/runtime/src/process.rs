@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use command_fds::{CommandFdExt, FdMapping};
 use serde::Deserialize;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -18,6 +18,13 @@ use crate::spawner::Spawner;
 const CONTROL_FD: i32 = 3;
 const HTTP_FD: i32 = 4;
 const EVENTS_FD: i32 = 5;
+
+/// Lines are cut here.
+const MOST_LINE_BYTES: usize = 256 << 10;
+/// Lines on standard error that may explain why a process did not start.
+const MOST_SAID: usize = 64;
+/// Lines that may wait for the log.
+pub(crate) const MOST_WAITING_LINES: usize = 4096;
 
 /// The two listening sockets a process inherits. The host keeps its own handles, so
 /// connections wait in the kernel while no process serves them.
@@ -65,7 +72,7 @@ pub(crate) async fn start(
     inherited: &Inherited,
     config: Vec<u8>,
     deadline: Duration,
-    printed: mpsc::UnboundedSender<Printed>,
+    printed: mpsc::Sender<Printed>,
 ) -> Result<Process, StartError> {
     let (command, control) = command(workerd, inherited).map_err(StartError::Spawn)?;
     let mut child = spawner.spawn(command).await.map_err(StartError::Spawn)?;
@@ -78,14 +85,12 @@ pub(crate) async fn start(
     });
     let stdout = BufReader::new(child.stdout.take().expect("standard output is a pipe"));
     let stderr = BufReader::new(child.stderr.take().expect("standard error is a pipe"));
-    let out = printed.clone();
-    tokio::spawn(lines(stdout, move |line| {
-        out.send(Printed::Out(line)).is_ok()
-    }));
-    let (said_tx, mut said) = mpsc::unbounded_channel();
+    tokio::spawn(lines(stdout, printing(printed.clone(), Printed::Out)));
+    let (said_tx, mut said) = mpsc::channel(MOST_SAID);
+    let mut print = printing(printed, Printed::Err);
     let errors = tokio::spawn(lines(stderr, move |line| {
-        let _ = said_tx.send(line.clone());
-        printed.send(Printed::Err(line)).is_ok()
+        let _ = said_tx.try_send(line.clone());
+        print(line);
     }));
     let mut control = BufReader::new(control);
     let listening = tokio::time::timeout(deadline, listening(&mut control)).await;
@@ -196,21 +201,89 @@ async fn listening(control: &mut BufReader<pipe::Receiver>) -> bool {
     true
 }
 
-/// Hands over each line, replacing what is not UTF-8, until the end or until nobody listens.
-async fn lines(mut from: impl tokio::io::AsyncBufRead + Unpin, mut to: impl FnMut(String) -> bool) {
-    let mut line = Vec::new();
+/// Hands over each line, replacing what is not UTF-8 and cutting what is too long, until the
+/// end. Goes on reading when nobody listens: a full pipe would stop the process.
+async fn lines(mut from: impl AsyncBufRead + Unpin, mut to: impl FnMut(String)) {
+    let mut line: Vec<u8> = Vec::new();
     loop {
-        line.clear();
-        match from.read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {
-                let text = String::from_utf8_lossy(&line);
-                if !to(text.trim_end().to_owned()) {
-                    // Keep reading: a full pipe would stop the process.
-                    let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+        let chunk = match from.fill_buf().await {
+            Ok(chunk) if !chunk.is_empty() => chunk,
+            Ok(_) | Err(_) => break,
+        };
+        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let part = &chunk[..end.unwrap_or(chunk.len())];
+        line.extend_from_slice(&part[..part.len().min(MOST_LINE_BYTES - line.len())]);
+        let consumed = end.map_or(chunk.len(), |end| end + 1);
+        if end.is_some() {
+            to(String::from_utf8_lossy(&line).trim_end().to_owned());
+            line.clear();
+        }
+        from.consume(consumed);
+    }
+    if !line.is_empty() {
+        to(String::from_utf8_lossy(&line).trim_end().to_owned());
+    }
+}
+
+/// Puts lines on the way to the log. Code that prints faster than the log can take it loses
+/// lines, and the log says how many.
+fn printing(
+    printed: mpsc::Sender<Printed>,
+    as_printed: fn(String) -> Printed,
+) -> impl FnMut(String) {
+    let mut lost = 0u64;
+    move |line| {
+        if lost > 0 {
+            let note =
+                format!("{lost} lines were lost: they came faster than the log could take them");
+            match printed.try_send(Printed::Err(note)) {
+                Ok(()) => lost = 0,
+                Err(_) => {
+                    lost += 1;
                     return;
                 }
             }
         }
+        if let Err(mpsc::error::TrySendError::Full(_)) = printed.try_send(as_printed(line)) {
+            lost += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_are_cut_and_split_wherever_the_reads_end() {
+        let mut text = b"one\r\ntwo \xff\n\n".to_vec();
+        text.extend(vec![b'x'; MOST_LINE_BYTES + 10]);
+        text.extend(b"\nlast");
+        let mut seen = Vec::new();
+        lines(BufReader::with_capacity(5, &text[..]), |line| {
+            seen.push(line)
+        })
+        .await;
+        let lengths: Vec<_> = seen.iter().map(String::len).collect();
+        assert_eq!(&seen[..3], ["one", "two \u{fffd}", ""]);
+        assert_eq!((lengths[3], seen[4].as_str()), (MOST_LINE_BYTES, "last"));
+    }
+
+    #[test]
+    fn a_log_that_is_too_slow_is_told_how_much_it_missed() {
+        let (send, mut printed) = mpsc::channel(1);
+        let mut print = printing(send, Printed::Out);
+        for line in ["a", "b", "c"] {
+            print(line.into());
+        }
+        let text = |printed| match printed {
+            Ok(Printed::Out(text) | Printed::Err(text)) => text,
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(text(printed.try_recv()), "a");
+        print("d".into());
+        assert!(text(printed.try_recv()).starts_with("2 lines were lost"));
+        print("e".into());
+        assert!(text(printed.try_recv()).starts_with("1 lines were lost"));
     }
 }
