@@ -4,14 +4,12 @@
 use crate::document::bytes;
 use crate::error::ApiError;
 use crate::host::Host;
-use crate::http::{Head, Reply};
+use crate::http::{Head, Inflow, Reply};
 use crate::mutation::record;
 use crate::plane::{State, Step};
 use crate::secret::random_text;
 use crate::store::{Bound, UploadRow, Write};
 use crate::token::Caller;
-use axum::body::Body;
-use http_body_util::BodyExt;
 use notation_edge::{MAX_ENTRY_BYTES, Manifest};
 use notation_edge_api::{
     CommittedManifest, ErrorCode, StartedUpload, blob_digest, canonical_bytes, parse,
@@ -96,7 +94,7 @@ impl Host {
         caller: &Caller,
         upload: &str,
         digest: &str,
-        mut body: Body,
+        body: &mut Inflow,
     ) -> Result<Reply, ApiError> {
         let plane = self.plane(caller);
         let wanted = {
@@ -109,13 +107,10 @@ impl Host {
         };
         let mut incoming = self.inner.blobs.receive().map_err(io)?;
         let mut fits = wanted.is_ok();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| ApiError::invalid("the body ended early"))?;
-            if let Some(bytes) = frame.data_ref() {
-                fits = fits && incoming.size() + bytes.len() as u64 <= MAX_ENTRY_BYTES;
-                if fits {
-                    incoming.push(bytes).map_err(io)?;
-                }
+        while let Some(bytes) = body.next().await? {
+            fits = fits && incoming.size() + bytes.len() as u64 <= MAX_ENTRY_BYTES;
+            if fits {
+                incoming.push(&bytes).map_err(io)?;
             }
         }
         let wanted = wanted?;

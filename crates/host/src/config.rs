@@ -20,6 +20,10 @@ pub struct HostConfig {
     pub public_origin: Option<String>,
     /// How long an answer waits for the data plane.
     pub converge_timeout: Duration,
+    /// Most requests at once; further ones are told to come again.
+    pub max_requests: usize,
+    /// How long the head of a request, and every further part of its body, may take to arrive.
+    pub read_timeout: Duration,
     /// How long idempotency records and unfinished uploads are kept; at least a day keeps every
     /// client's retries answerable (host API §14.3). What is older goes when the host starts.
     pub keep_records: Duration,
@@ -39,6 +43,8 @@ impl HostConfig {
             endpoint_domain: "endpoints.localhost".to_owned(),
             public_origin: None,
             converge_timeout: Duration::from_secs(60),
+            max_requests: 1024,
+            read_timeout: Duration::from_secs(30),
             keep_records: Duration::from_secs(7 * 24 * 60 * 60),
             conformance: None,
             clock: Arc::new(SystemClock),

@@ -6,6 +6,7 @@ use crate::contracts::Contracts;
 use crate::data_plane::{BundleSource, DataPlane};
 use crate::error::ApiError;
 use crate::http::Reply;
+use crate::metrics::Metrics;
 use crate::plane::{Plane, State, Step, replayable};
 use crate::sealed;
 use crate::secret::{Keys, random_text};
@@ -37,6 +38,9 @@ pub(crate) struct Inner {
     pub blobs: Blobs,
     pub keys: Keys,
     pub tokens: Tokens,
+    /// One permit per request that is being answered.
+    pub requests: Arc<tokio::sync::Semaphore>,
+    pub metrics: Metrics,
     store: Store,
     planes: RwLock<BTreeMap<Arc<str>, Arc<Plane>>>,
     worlds: watch::Sender<Snapshot>,
@@ -101,6 +105,8 @@ impl Host {
                 blobs,
                 keys,
                 tokens: Tokens::default(),
+                requests: Arc::new(tokio::sync::Semaphore::new(config.max_requests)),
+                metrics: Metrics::default(),
                 store,
                 planes: RwLock::default(),
                 worlds: watch::Sender::new(Snapshot::default()),
@@ -205,7 +211,20 @@ impl Host {
         crate::http::router(self.clone())
     }
 
-    /// Serves on a listener until `shutdown` completes, then finishes what is in flight.
+    /// Routes for whoever runs the host: tokens. For a Unix socket that only the owner can open;
+    /// there is no credential.
+    pub fn admin_router(&self) -> axum::Router {
+        crate::admin::router(self.clone())
+    }
+
+    /// Read-only routes for whoever runs the host: a status page and metrics. They show names of
+    /// every tenant, so they belong on loopback or an operator's network.
+    pub fn status_router(&self) -> axum::Router {
+        crate::status_page::router(self.clone())
+    }
+
+    /// Serves on a listener until `shutdown` completes, then finishes what is in flight. Heads
+    /// that take too long end their connection.
     ///
     /// Errors: `NotLoopback` for a host with the conformance adapter on another address.
     pub async fn serve(
@@ -217,15 +236,13 @@ impl Host {
         if self.inner.config.conformance.is_some() && !address.ip().is_loopback() {
             return Err(ServeError::NotLoopback(address));
         }
-        // Answers are small; waiting for more bytes would cost every one of them.
-        let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "no TCP_NODELAY");
-            }
-        });
-        axum::serve(listener, self.router())
-            .with_graceful_shutdown(shutdown)
-            .await?;
+        crate::http::serve(
+            listener,
+            self.router(),
+            self.inner.config.read_timeout,
+            shutdown,
+        )
+        .await;
         self.flush().await.ok();
         Ok(())
     }

@@ -1,12 +1,16 @@
 //! The HTTP surface: one pipeline for every request, and handlers that only translate.
 
+mod connection;
 mod exact;
 mod head;
+mod inflow;
 mod reply;
 mod route;
 
+pub use connection::serve;
 pub use exact::ExactForm;
 pub use head::Head;
+pub use inflow::Inflow;
 pub use reply::Reply;
 pub use route::{API_ROUTES, RouteName};
 
@@ -22,16 +26,15 @@ use crate::sealed::MAX_VALUE_BYTES;
 use crate::secret::random_text;
 use crate::support::{binding_support, form_support, interface_support};
 use crate::token::{Caller, Scope};
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http_body_util::BodyExt;
 use notation_edge::{Generation, Key, is_space};
 use notation_edge_api::{
     Discovery, EXPECTED_GENERATION, ErrorCode, FormSupportList, IDEMPOTENCY_KEY, PROBE,
     PreparedReply, PreparedResource, ReviewReply, ScopeMetadata, ValidateReply, digest,
 };
 use route::Route;
+use std::time::Instant;
 
 /// Largest JSON body, in bytes.
 const MAX_JSON_BYTES: usize = 8_388_608;
@@ -42,8 +45,16 @@ pub fn router(host: Host) -> axum::Router {
 }
 
 async fn entry(State(host): State<Host>, request: Request) -> Response {
+    let Ok(permit) = host.inner.requests.clone().try_acquire_owned() else {
+        let error = ApiError::new(ErrorCode::RateLimited, "too many requests at once");
+        return reply::refusal(&error, &request_id());
+    };
     // A client that goes away must not stop a mutation half-way, so each request has its own task.
-    let task = tokio::spawn(async move { answer(&host, request).await });
+    let task = tokio::spawn(async move {
+        let response = answer(&host, request).await;
+        drop(permit);
+        response
+    });
     match task.await {
         Ok(response) => response,
         Err(error) => {
@@ -62,52 +73,33 @@ fn request_id() -> String {
 }
 
 async fn answer(host: &Host, request: Request) -> Response {
+    let start = Instant::now();
     let id = request_id();
-    let (parts, mut body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let head = Head::of(&parts);
+    let mut body = Inflow::new(body, host.inner.config.read_timeout);
     let result = dispatch(host, &head, &mut body).await;
-    // Unread request bytes would turn into a reset connection (host API §1.1).
-    drain(&mut body).await;
-    match result {
-        Ok(reply) => {
-            tracing::debug!(
-                request = id,
-                method = head.method,
-                path = head.path,
-                status = reply.status
-            );
-            reply.into_response()
-        }
-        Err(error) => {
-            tracing::debug!(request = id, method = head.method, path = head.path, code = %error.code);
-            reply::refusal(&error, &id)
-        }
-    }
+    body.drain().await;
+    let (response, code) = match result {
+        Ok(reply) => (reply.into_response(), None),
+        Err(error) => (reply::refusal(&error, &id), Some(error.code)),
+    };
+    let status = response.status().as_u16();
+    let took = start.elapsed();
+    host.inner.metrics.answered(&head.method, status, took);
+    tracing::debug!(
+        request = id,
+        method = head.method,
+        path = head.path,
+        status,
+        code = code.map(ErrorCode::as_str),
+        ms = took.as_millis(),
+        "answered"
+    );
+    response
 }
 
-/// Reads to the end of a body without keeping it.
-async fn drain(body: &mut Body) {
-    while let Some(Ok(_)) = body.frame().await {}
-}
-
-/// A body up to a ceiling; a longer one is read to its end and refused.
-async fn read(body: &mut Body, ceiling: usize) -> Result<Vec<u8>, ApiError> {
-    let mut bytes = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| ApiError::invalid("the body ended early"))?;
-        if let Some(data) = frame.data_ref() {
-            if bytes.len() + data.len() > ceiling {
-                return Err(ApiError::invalid(format!(
-                    "the body is larger than {ceiling} bytes"
-                )));
-            }
-            bytes.extend_from_slice(data);
-        }
-    }
-    Ok(bytes)
-}
-
-async fn dispatch(host: &Host, head: &Head, body: &mut Body) -> Result<Reply, ApiError> {
+async fn dispatch(host: &Host, head: &Head, body: &mut Inflow) -> Result<Reply, ApiError> {
     if let Some(reply) = open_routes(host, head).await {
         return reply;
     }
@@ -184,7 +176,7 @@ async fn run(
     caller: &Caller,
     route: Route,
     probe: Probe,
-    body: &mut Body,
+    body: &mut Inflow,
 ) -> Result<Reply, ApiError> {
     match route {
         Route::Forms => {
@@ -196,8 +188,8 @@ async fn run(
             exact.agrees(&api_version, &kind)?;
             Ok(Reply::json(200, bytes(&definition(&exact.form))))
         }
-        Route::Validate => validate(host, &read(body, MAX_JSON_BYTES).await?),
-        Route::Prepare => prepare(host, head, caller, &read(body, MAX_JSON_BYTES).await?),
+        Route::Validate => validate(host, &body.read(MAX_JSON_BYTES).await?),
+        Route::Prepare => prepare(host, head, caller, &body.read(MAX_JSON_BYTES).await?),
         Route::Apply(path) => mutate(host, head, caller, Verb::Apply, &path, probe, body).await,
         Route::Import(path) => mutate(host, head, caller, Verb::Import, &path, probe, body).await,
         Route::Observe(path) => mutate(host, head, caller, Verb::Observe, &path, probe, body).await,
@@ -218,7 +210,7 @@ async fn run(
         }
         Route::Operation(id) => host.poll(caller, &id).await,
         Route::Cancel(id) => {
-            let body = read(body, MAX_JSON_BYTES).await?;
+            let body = body.read(MAX_JSON_BYTES).await?;
             keyed(head)?;
             if !body.is_empty() {
                 return Err(ApiError::invalid("the body must be empty"));
@@ -226,15 +218,12 @@ async fn run(
             host.cancel(caller, &id).await
         }
         Route::StartUpload => {
-            let body = read(body, MAX_JSON_BYTES).await?;
+            let body = body.read(MAX_JSON_BYTES).await?;
             host.start_upload(caller, head, &body).await
         }
-        Route::PutBlob { upload, digest } => {
-            host.put_blob(caller, &upload, &digest, std::mem::take(body))
-                .await
-        }
+        Route::PutBlob { upload, digest } => host.put_blob(caller, &upload, &digest, body).await,
         Route::CommitUpload(upload) => {
-            let body = read(body, MAX_JSON_BYTES).await?;
+            let body = body.read(MAX_JSON_BYTES).await?;
             host.commit_upload(caller, head, &upload, &body).await
         }
         Route::AbandonUpload(upload) => {
@@ -256,7 +245,7 @@ async fn run(
         }
         Route::Seal { space, worker, key } => {
             space_fits(&space)?;
-            let value = zeroize::Zeroizing::new(read(body, MAX_VALUE_BYTES + 1).await?);
+            let value = zeroize::Zeroizing::new(body.read(MAX_VALUE_BYTES + 1).await?);
             host.seal(caller, &space, &worker, &key, &value).await
         }
         Route::Unseal { space, worker, key } => {
@@ -288,9 +277,9 @@ async fn mutate(
     verb: Verb,
     path: &notation_edge_api::ResourcePath,
     probe: Probe,
-    body: &mut Body,
+    body: &mut Inflow,
 ) -> Result<Reply, ApiError> {
-    let body = read(body, MAX_JSON_BYTES).await?;
+    let body = body.read(MAX_JSON_BYTES).await?;
     let mutation = Mutation::read(verb, path, head, &body, probe)?;
     host.run(caller, head, mutation, &body).await
 }

@@ -2,6 +2,7 @@
 //! and the durable store. What is right and wrong is decided in `notation-edge`; here it is
 //! translated, stored and answered.
 
+mod admin;
 mod artifacts;
 mod blobs;
 mod clock;
@@ -13,6 +14,7 @@ mod error;
 mod host;
 mod http;
 mod literal;
+mod metrics;
 mod mutation;
 mod operations;
 mod plane;
@@ -20,6 +22,7 @@ mod review;
 mod sealed;
 mod secret;
 mod snapshot;
+mod status_page;
 mod store;
 mod support;
 mod token;

@@ -64,6 +64,16 @@ impl Host {
         let key: Arc<str> = key.into();
         self.mutate(&plane, None, |state| {
             let worker = worker(state, space, name)?;
+            let current = state.sealed.get(&(worker.clone(), key.clone()));
+            if current.is_some_and(|current| current.expose() == value) {
+                // Setting what is set restarts nothing.
+                return Ok(Step {
+                    admitted: None,
+                    writes: Vec::new(),
+                    reply: Reply::empty(204),
+                    bound: Bound::Nothing,
+                });
+            }
             let sealed = self
                 .inner
                 .keys

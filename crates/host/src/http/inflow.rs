@@ -1,0 +1,68 @@
+//! The body of a request as it comes in.
+
+use crate::error::ApiError;
+use axum::body::Body;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use notation_edge::MAX_ENTRY_BYTES;
+use notation_edge_api::ErrorCode;
+use std::time::Duration;
+
+/// A body that must keep moving.
+pub struct Inflow {
+    body: Body,
+    patience: Duration,
+}
+
+impl Inflow {
+    /// A body whose every part must arrive within `patience`.
+    pub fn new(body: Body, patience: Duration) -> Inflow {
+        Inflow { body, patience }
+    }
+
+    /// The next bytes; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        loop {
+            let frame = tokio::time::timeout(self.patience, self.body.frame()).await;
+            let frame = frame.map_err(|_| {
+                ApiError::new(ErrorCode::DeadlineExceeded, "the body does not arrive")
+            })?;
+            match frame {
+                None => return Ok(None),
+                Some(Err(_)) => return Err(ApiError::invalid("the body ended early")),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+
+    /// All bytes up to a ceiling; a longer body is read to its end and refused.
+    pub async fn read(&mut self, ceiling: usize) -> Result<Vec<u8>, ApiError> {
+        let mut bytes = Vec::new();
+        while let Some(data) = self.next().await? {
+            if bytes.len() + data.len() > ceiling {
+                self.drain().await;
+                return Err(ApiError::invalid(format!(
+                    "the body is larger than {ceiling} bytes"
+                )));
+            }
+            bytes.extend_from_slice(&data);
+        }
+        Ok(bytes)
+    }
+
+    /// Takes what is left off the wire: unread bytes would turn into a reset connection
+    /// (host API §1.1). Nobody may send more than the largest blob.
+    pub async fn drain(&mut self) {
+        let mut left = MAX_ENTRY_BYTES + 1;
+        while let Ok(Some(data)) = self.next().await {
+            left = left.saturating_sub(data.len() as u64);
+            if left == 0 {
+                return;
+            }
+        }
+    }
+}
