@@ -8,7 +8,7 @@ use std::{
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use notation_engine::{EngineEvent, EventSink, StepEvent};
-use notation_planner::{StepKey, Transition};
+use notation_planner::{Role, StepKey, Transition};
 use notation_state::Hold;
 use serde_json::{Value as Json, json};
 
@@ -113,6 +113,8 @@ impl EventSink for Teller {
         match event {
             EngineEvent::StepStarted(step) => self.start(step),
             EngineEvent::StepWaiting(step) => self.wait(step),
+            // Its passes were told one by one.
+            EngineEvent::StepDone(step) if matches!(step.key.role, Role::Settle { pass: 0 }) => self.end(step),
             EngineEvent::StepDone(step) => {
                 self.end(step);
                 self.line(&format!(

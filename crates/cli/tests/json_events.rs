@@ -28,6 +28,18 @@ fn set_secret(shop: &Project) {
     assert!(child.wait().unwrap().success());
 }
 
+/// Every line of stdout is an event of the published schema.
+#[track_caller]
+fn in_shape(ran: Ran) -> Ran {
+    let schema: Json = serde_json::from_str(include_str!("../../../docs/events.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for event in ran.events() {
+        let wrong: Vec<String> = validator.iter_errors(&event).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{event:#}\n{wrong:#?}");
+    }
+    ran
+}
+
 fn events(ran: &Ran, name: &str) -> Vec<Json> {
     ran.events().into_iter().filter(|event| event["event"] == name).collect()
 }
@@ -37,7 +49,7 @@ fn a_deploy_tells_its_plan_its_steps_and_its_report() {
     let shop = Project::new();
     shop.program(PAIR);
     set_secret(&shop);
-    let ran = shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"]).exits(0);
+    let ran = in_shape(shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"]).exits(0));
     for event in ran.events() {
         assert!(event["event"].is_string() && event["at"].is_string(), "{event}");
         let at = event["at"].as_str().unwrap();
@@ -83,7 +95,7 @@ fn a_failed_step_and_what_it_blocks_are_told() {
     shop.program(PAIR);
     set_secret(&shop);
     shop.faults(json!([{ "op": "create", "name": "shop-dev-b", "do": "fail" }]));
-    let ran = shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"]).exits(3);
+    let ran = in_shape(shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"]).exits(3));
     assert_eq!(events(&ran, "step_failed")[0]["resource"], "b");
     let report = ran.event("report");
     assert_eq!(report["status"], "failed");
@@ -98,7 +110,7 @@ fn a_failed_step_and_what_it_blocks_are_told() {
 fn a_problem_of_the_program_has_its_place() {
     let shop = Project::new();
     shop.program("import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: { regoin: \"eu\" } });\n");
-    let error = shop.run(&["--json", "check", "main"]).exits(1).event("error");
+    let error = in_shape(shop.run(&["--json", "check", "main"]).exits(1)).event("error");
     assert_eq!(error["place"]["file"], "infra/main.ts");
     assert_eq!(error["place"]["line"], 2);
     assert!(error["help"].as_str().is_some_and(|help| help.contains("region")), "{error}");
@@ -114,7 +126,7 @@ fn commands_that_print_say_it_as_events() {
         let mut all = vec!["--json"];
         all.extend(command);
         all.extend(["--stage", "dev"]);
-        shop.run(&all).exits(0)
+        in_shape(shop.run(&all).exits(0))
     };
     assert_eq!(on_dev(&["outputs", "main"]).event("outputs")["outputs"]["nameOfA"], "shop-dev-a");
     let state = on_dev(&["state", "list", "main"]).event("state");
@@ -125,13 +137,21 @@ fn commands_that_print_say_it_as_events() {
     assert_eq!(on_dev(&["hold", "show", "main"]).event("hold")["hold"], Json::Null);
     let graph = on_dev(&["graph", "main"]).event("graph");
     assert_eq!(graph["cycles"], json!([["a", "b"]]));
-    let stages = shop.run(&["--json", "stages"]).exits(0).event("stages");
+    let stages = in_shape(shop.run(&["--json", "stages"]).exits(0)).event("stages");
     assert_eq!(stages["stages"][0]["stage"], "dev");
     assert_eq!(stages["stages"][0]["resources"], 2);
     let refreshed = on_dev(&["refresh", "main"]).event("refresh");
     assert_eq!(refreshed["unchanged"], 2);
-    let sim = shop.run(&["--json", "sim", "dump"]).exits(0).event("sim");
-    assert!(sim["objects"]["shop-dev-a"].is_object());
+    on_dev(&["check", "main"]);
+    on_dev(&["secret", "rm", "main", "KEY"]);
+    on_dev(&["destroy", "main", "--yes"]);
+    in_shape(shop.run(&["--json", "types"]).exits(0));
+    in_shape(shop.run(&["--json", "host", "status"]).exits(0));
+    in_shape(shop.run(&["--json", "nosuch"]).exits(2));
+    shop.program(&PAIR.replace("Worker", "StrictWorker"));
+    in_shape(shop.run(&["--json", "check", "main"]).exits(1));
+    let sim = in_shape(shop.run(&["--json", "sim", "dump"]).exits(0)).event("sim");
+    assert_eq!(sim["objects"], json!({}));
 }
 
 #[test]

@@ -118,6 +118,8 @@ fn a_host_of_a_project_that_was_moved_is_replaced() {
     assert_ne!(second["pid"], first["pid"]);
     run(&["host", "stop"]).exits(0);
     assert!(!is_alive(&first["pid"]));
+    // Back, so that the end of the test finds its folder.
+    fs::rename(&target, hosted.0.path()).unwrap();
 }
 
 #[test]

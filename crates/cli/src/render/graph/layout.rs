@@ -65,8 +65,8 @@ fn cycle(members: &[usize]) -> Block {
         1 => vec![(0.0, 24.0)],
         2 => vec![(0.0, 0.0), (BOX.0 + GAP, 0.0)],
         _ => {
-            let around = count as f64 * (BOX.0 + GAP * 0.6);
-            let radius = (around / std::f64::consts::TAU).max(110.0);
+            let around = count as f64 * (BOX.0 + GAP * 1.6);
+            let radius = (around / std::f64::consts::TAU).max(150.0);
             (0..count)
                 .map(|at| {
                     let angle = std::f64::consts::TAU * at as f64 / count as f64

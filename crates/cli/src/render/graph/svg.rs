@@ -106,7 +106,8 @@ fn line(drawing: &Drawing, laid: &Layout, edge: &Line) -> String {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx.hypot(dy).max(1.0);
         let both = drawing.edges.iter().any(|other| other.from == edge.to && other.to == edge.from);
-        let bend = if both { 26.0 } else { 10.0 };
+        // Longer lines bend more, so that they pass by the boxes between.
+        let bend = (length * 0.14).max(if both { 26.0 } else { 10.0 });
         let middle = (
             (from.0 + to.0) / 2.0 - dy / length * bend,
             (from.1 + to.1) / 2.0 + dx / length * bend,
