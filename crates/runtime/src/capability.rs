@@ -22,6 +22,9 @@ use crate::version::Version;
 /// Tells the entry module of the caller that a call failed with this code and has no status.
 const ERROR_HEADER: &str = "x-edge-error";
 
+/// Path of settlements; no binding can have this name.
+const SETTLE: &str = "/~settle/";
+
 /// Serves `caller` until it has ended: draining code still uses its bindings.
 pub(crate) async fn serve(
     router: Arc<Router>,
@@ -64,6 +67,10 @@ async fn answer(
             Some(Capability::Service { worker }) => call(router, caller, worker, request).await,
             Some(_) | None => refused("backend_unavailable"),
         };
+    }
+    if let Some(batch) = request.uri().path().strip_prefix(SETTLE) {
+        let batch = batch.to_owned();
+        return data.settle(batch, request).await;
     }
     let binding = request
         .uri()

@@ -226,7 +226,6 @@ fn bindings<'a>(config: &'a ProcessConfig<'_>, texts: &'a Texts) -> Vec<Struct<'
     };
     let mut routes = texts.routes.iter();
     let mut bindings = Vec::new();
-    let mut data = false;
     for (index, (_, capability)) in config.environment.iter().enumerate() {
         let raw = texts.raw[index].as_str();
         match capability {
@@ -244,10 +243,10 @@ fn bindings<'a>(config: &'a ProcessConfig<'_>, texts: &'a Texts) -> Vec<Struct<'
             Capability::Kv { .. }
             | Capability::Objects { .. }
             | Capability::Sql { .. }
-            | Capability::QueueProducer { .. } => data = true,
+            | Capability::QueueProducer { .. } => {}
         }
     }
-    if data {
+    if config.data_socket.is_some() {
         bindings.push(binding("d", 7, Slot::Struct(designator("data", None))));
     }
     bindings

@@ -97,6 +97,22 @@ impl Data {
         }
     }
 
+    /// Records settlements of the batch with this identity.
+    pub(crate) async fn settle(
+        &self,
+        batch: String,
+        request: Request<Incoming>,
+    ) -> Response<OutBody> {
+        let answer = match Call::read(request).await {
+            Ok(call) => queue::record(self, batch, call).await,
+            Err(refusal) => Err(refusal),
+        };
+        match answer {
+            Ok(answer) => answer.into_response(),
+            Err(refusal) => refusal.into_response(),
+        }
+    }
+
     async fn operate(
         &self,
         capability: &Capability,

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::data::Data;
-use crate::data::queue::{self, Batch, Message, Settlement, Taken};
+use crate::data::queue::{self, Batch, Message, Settled, Settlement, Taken};
 use crate::event::{EventError, invoke};
 use crate::plan::{ConsumerSpec, Handler, QueueSpec, Uid, WorkerPlan};
 use crate::router::Router;
@@ -19,7 +19,6 @@ use crate::router::Router;
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// Wait after the store failed.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
-const MOST_DELAY_SECONDS: u64 = 43_200;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,24 +33,6 @@ struct Report {
     outcome: String,
     #[serde(default)]
     settlements: Vec<Settled>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Settled {
-    id: String,
-    #[serde(rename = "as")]
-    verb: Verb,
-    /// Whatever tenant code passed; what is no delay counts as none.
-    #[serde(default)]
-    delay_seconds: serde_json::Value,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Verb {
-    Ack,
-    Retry,
 }
 
 /// Batches in flight, by queue.
@@ -252,23 +233,7 @@ fn verdict(report: Result<Report, EventError>) -> impl Fn(&str) -> Settlement + 
     };
     let settled: BTreeMap<String, Settlement> = settled
         .into_iter()
-        .map(
-            |Settled {
-                 id,
-                 verb,
-                 delay_seconds,
-             }| {
-                let delay = delay_seconds.as_u64();
-                let delay = delay.map(|delay| delay.min(MOST_DELAY_SECONDS) as u32);
-                let settlement = match verb {
-                    Verb::Ack => Settlement::Acknowledged,
-                    Verb::Retry => Settlement::Retried {
-                        delay_seconds: delay,
-                    },
-                };
-                (id, settlement)
-            },
-        )
+        .map(|settled| (settled.id.clone(), settled.settlement()))
         .collect();
     move |id| settled.get(id).copied().unwrap_or(rest)
 }

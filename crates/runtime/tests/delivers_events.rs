@@ -234,19 +234,35 @@ async fn a_batch_that_loses_its_process_is_delivered_again() {
         "consumer",
         "consumer-1",
         "export default { async queue(batch, env) {
-           const [m] = batch.messages;
-           await env.SEEN.put('lost/' + m.attempts, JSON.stringify({ id: m.id }));
-           if (m.attempts === 1) await new Promise((r) => setTimeout(r, 60000)); } }",
+           for (const m of batch.messages) {
+             const text = new TextDecoder().decode(m.body);
+             if (text === 'acked') await batch.acknowledge(m.id);
+             if (text === 'slow' && m.attempts === 1) await batch.retry(m.id, { delaySeconds: 1 });
+             await env.SEEN.put(text + '/' + m.attempts, JSON.stringify({ id: m.id }));
+           }
+           if (batch.messages.some((m) => m.attempts === 1)) await new Promise((r) => setTimeout(r, 60000)); } }",
     );
     let spec = host.plan.versions.get_mut("consumer-1").unwrap();
     spec.handlers = [Handler::Queue].into();
     spec.environment = [seen()].into();
     host.converge().await;
-    let id = host.call("MAIN", "send", json!(["x"])).await;
-    until("the first delivery", async || note(&host, "lost/1").await).await;
+    let sent = json!([[{ "body": "acked" }, { "body": "slow" }, { "body": "lost" }]]);
+    let ids = host.call("MAIN", "sendBatch", sent).await;
+    for text in ["acked", "slow", "lost"] {
+        until("the first delivery", async || {
+            note(&host, &format!("{text}/1")).await
+        })
+        .await;
+    }
     support::kill(host.pid("consumer").unwrap());
     let second = until("the second delivery", async || note(&host, "lost/2").await).await;
-    assert_eq!(second["id"], id);
+    assert_eq!(second["id"], ids[2]);
+    until("the retry", async || note(&host, "slow/2").await).await;
+    assert_eq!(
+        note(&host, "acked/2").await,
+        None,
+        "what was acknowledged stays so"
+    );
     host.runtime.shutdown().await;
 }
 

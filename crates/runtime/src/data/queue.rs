@@ -3,7 +3,7 @@
 //!
 //! A message is waiting, or it belongs to a batch. `attempts` counts deliveries begun.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::Data;
@@ -297,7 +297,84 @@ fn exhaust(
     Ok(())
 }
 
-/// Ends a batch: each message as it was settled, all in one transaction.
+/// What tenant code did with one message, on the wire.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Settled {
+    pub(crate) id: String,
+    #[serde(rename = "as")]
+    verb: Verb,
+    /// Whatever tenant code passed; what is no delay counts as none.
+    #[serde(default)]
+    delay_seconds: serde_json::Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Verb {
+    Ack,
+    Retry,
+}
+
+impl Settled {
+    pub(crate) fn settlement(&self) -> Settlement {
+        match self.verb {
+            Verb::Ack => Settlement::Acknowledged,
+            Verb::Retry => Settlement::Retried {
+                delay_seconds: self
+                    .delay_seconds
+                    .as_u64()
+                    .map(|delay| delay.min(MOST_DELAY_SECONDS) as u32),
+            },
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct SettleInput {
+    settlements: Vec<Settled>,
+}
+
+/// Settlements of a batch that is still being handled; durable when it returns. Nobody but
+/// the handler knows the identity of its batch.
+pub(super) async fn record(data: &Data, batch: String, call: Call) -> Result<Answer, Refusal> {
+    let SettleInput { settlements } = call.input("unknown_batch")?;
+    let asked = batch.clone();
+    let queue: Option<String> = messages(data)?
+        .with(move |connection| {
+            let query = "SELECT queue FROM message WHERE batch = ?1 LIMIT 1";
+            Ok(connection
+                .query_row(query, [asked], |row| row.get(0))
+                .optional()?)
+        })
+        .await?;
+    let unknown = || Refusal::new("unknown_batch", "this batch is no longer being handled");
+    let queue = queue.ok_or_else(unknown)?;
+    let consumer = data.queue(&Uid::from(queue)).and_then(|spec| spec.consumer);
+    let retry_delay_seconds = consumer.map_or(0, |consumer| consumer.retry_delay_seconds);
+    messages(data)?
+        .with(move |connection| {
+            let now = clock::now_ms();
+            let transaction = connection.transaction()?;
+            for settled in &settlements {
+                let settlement = settled.settlement();
+                settle_one(
+                    &transaction,
+                    (&batch, &settled.id),
+                    settlement,
+                    retry_delay_seconds,
+                    now,
+                )?;
+            }
+            Ok(transaction.commit()?)
+        })
+        .await?;
+    data.arrived.notify_waiters();
+    Ok(Answer::nothing())
+}
+
+/// Ends a batch: each message as it was settled, all in one transaction. Messages whose
+/// settlement was recorded before are not in the batch any more.
 pub(crate) fn settle(
     connection: &mut Connection,
     batch: &Batch,
@@ -307,26 +384,40 @@ pub(crate) fn settle(
 ) -> Result<(), Refusal> {
     let transaction = connection.transaction()?;
     for Message { id, .. } in &batch.messages {
-        match settlement(id) {
-            Settlement::Acknowledged => transaction.execute(
-                "DELETE FROM message WHERE id = ?1 AND batch = ?2",
-                params![id, batch.id],
-            )?,
-            Settlement::Retried { delay_seconds } => {
-                let delay = i64::from(delay_seconds.unwrap_or(consumer.retry_delay_seconds)) * 1000;
-                transaction.execute(
-                    "UPDATE message SET batch = NULL, visible_at_ms = ?3 WHERE id = ?1 AND batch = ?2",
-                    params![id, batch.id, now + delay],
-                )?
-            }
-            Settlement::Returned => transaction.execute(
-                "UPDATE message SET batch = NULL, attempts = attempts - 1, visible_at_ms = ?3
-                 WHERE id = ?1 AND batch = ?2",
-                params![id, batch.id, now + RETURNED_AFTER_MS],
-            )?,
-        };
+        settle_one(
+            &transaction,
+            (&batch.id, id),
+            settlement(id),
+            consumer.retry_delay_seconds,
+            now,
+        )?;
     }
     Ok(transaction.commit()?)
+}
+
+fn settle_one(
+    connection: &Connection,
+    (batch, id): (&str, &str),
+    settlement: Settlement,
+    retry_delay_seconds: u32,
+    now: i64,
+) -> rusqlite::Result<()> {
+    let wait = "UPDATE message SET batch = NULL, attempts = attempts - ?4, visible_at_ms = ?3
+        WHERE id = ?1 AND batch = ?2";
+    match settlement {
+        Settlement::Acknowledged => connection.execute(
+            "DELETE FROM message WHERE id = ?1 AND batch = ?2",
+            params![id, batch],
+        )?,
+        Settlement::Retried { delay_seconds } => {
+            let delay = i64::from(delay_seconds.unwrap_or(retry_delay_seconds)) * 1000;
+            connection.execute(wait, params![id, batch, now + delay, 0])?
+        }
+        Settlement::Returned => {
+            connection.execute(wait, params![id, batch, now + RETURNED_AFTER_MS, 1])?
+        }
+    };
+    Ok(())
 }
 
 /// A handler that could not be reached is tried again after this time.

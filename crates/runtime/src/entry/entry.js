@@ -95,7 +95,22 @@ const bodyOf = (encoded) => {
   return bytes;
 };
 
-const batchOf = (document, settled) => {
+// A settlement is durable when its promise resolves: the host writes it down at once. The
+// answer repeats all of them, for those whose call to the host failed.
+const recorder = (host, batchId) => async (settlements) => {
+  let answer;
+  try {
+    answer = await host.fetch(`http://host/~settle/${batchId}`, {
+      method: "POST",
+      body: own.stringify({ settlements }),
+    });
+  } catch {
+    throw coded("backend_unavailable", "the settlement was not recorded yet");
+  }
+  if (answer.status !== 200) throw coded("backend_unavailable", "the settlement was not recorded yet");
+};
+
+const batchOf = (document, settled, record) => {
   let open = true;
   const opened = () => {
     if (!open) throw coded("unknown_batch", "this batch is no longer being handled");
@@ -105,10 +120,13 @@ const batchOf = (document, settled) => {
     if (!settled.has(id)) throw coded("unknown_message", "this batch has no such message");
     if (settled.get(id) !== null) throw coded("already_settled", "this message was settled before");
     settled.set(id, verdict);
+    await record([{ id, ...verdict }]);
   };
   const settleRest = async (verdict) => {
     opened();
-    for (const [id, before] of settled) if (before === null) settled.set(id, verdict);
+    const rest = [...settled].filter(([, before]) => before === null).map(([id]) => id);
+    for (const id of rest) settled.set(id, verdict);
+    if (rest.length > 0) await record(rest.map((id) => ({ id, ...verdict })));
   };
   const batch = {
     batchId: document.batchId,
@@ -145,7 +163,7 @@ export const events = {
     }
     if (path === "/queue") {
       const settled = new own.Map(document.messages.map((message) => [message.id, null]));
-      const { batch, close } = batchOf(document, settled);
+      const { batch, close } = batchOf(document, settled, recorder(raw.d, document.batchId));
       let outcome = "returned";
       try {
         await user.queue(batch, environmentOf(raw), contextOf(ctx));
