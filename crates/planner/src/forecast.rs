@@ -254,6 +254,20 @@ pub(crate) fn intended(
             .iter_mut()
             .for_each(|contribution| name_in(&mut contribution.value, name));
     }
+    let sensitive = |field: &str| {
+        let declared = wanted.ty.fields.get(field);
+        declared.is_some_and(|declared| declared.sensitive)
+    };
+    for (field, expr) in &mut config {
+        if sensitive(field) {
+            hide_in(expr);
+        }
+    }
+    for contribution in &mut contributions {
+        if sensitive(&contribution.field) {
+            hide_in(&mut contribution.value);
+        }
+    }
     let refers: BTreeMap<_, _> = wanted
         .edges
         .iter()
@@ -288,6 +302,20 @@ fn name_in(expr: &mut notation_model::Expr, name: &Value) {
             .values_mut()
             .for_each(|member| name_in(member, name)),
         Expr::Known(_) | Expr::Output(_) | Expr::Secret(_) => {}
+    }
+}
+
+/// Wraps what a program wrote in clear into a sensitive field, so that no plan shows it.
+fn hide_in(expr: &mut notation_model::Expr) {
+    use notation_model::{Expr, SecretValue};
+    match expr {
+        Expr::Known(value) => {
+            let clear = std::mem::replace(value, Value::Null);
+            *value = Value::Secret(SecretValue::new(clear));
+        }
+        Expr::Join(items) | Expr::List(items) => items.iter_mut().for_each(hide_in),
+        Expr::Map(members) => members.values_mut().for_each(hide_in),
+        Expr::Name | Expr::Output(_) | Expr::Secret(_) => {}
     }
 }
 

@@ -239,3 +239,73 @@ fn asking_for_a_replacement_gives_one() {
     world.deploy_with("a W >b; b W >a", &options, usize::MAX);
     assert_eq!(world.line("a W >b; b W >a"), "nothing");
 }
+
+#[test]
+fn a_sensitive_value_counts_and_is_never_shown() {
+    check!(["a W secret=hunter1"] plan "a W secret=hunter2", @r#"
+update a [Changed]
+  secret: {"secret":true} -> {"secret":true}
+"#);
+    let world = World::of("a W secret=hunter1");
+    let plan = world.plan("a W secret=hunter2").expect("it can be planned");
+    let shown = format!("{plan:?}");
+    assert!(!shown.contains("hunter"), "{shown}");
+}
+
+#[test]
+fn a_sensitive_value_that_the_provider_keeps_to_itself_is_no_drift() {
+    let text = "a W secret=one";
+    let mut world = World::of(text);
+    let object = world
+        .cloud
+        .objects
+        .get_mut("shop-dev-a")
+        .expect("it is deployed");
+    object.params.remove("secret");
+    assert_eq!(world.line(text), "nothing");
+    let object = world
+        .cloud
+        .objects
+        .get_mut("shop-dev-a")
+        .expect("it is deployed");
+    object.params.insert("secret".to_owned(), "other".into());
+    insta::assert_snapshot!(world.detail(text), @r#"
+update a [Drift]
+  secret: {"secret":true} -> {"secret":true}
+note drift: a differs at the provider: secret is {"secret":true} instead of {"secret":true}
+"#);
+}
+
+#[test]
+fn a_volatile_field_is_no_difference() {
+    let text = "t T note=1";
+    let mut world = World::of(text);
+    for object in world.cloud.objects.values_mut() {
+        object.params.insert("note".to_owned(), "9".into());
+    }
+    assert_eq!(world.line(text), "nothing");
+    assert_eq!(world.line("t T note=2"), "nothing");
+}
+
+#[test]
+fn a_member_found_gone_leaves_its_peer_alone_unless_that_reads_more_than_its_name() {
+    let text = "a W >b; b W >a";
+    let mut world = World::of(text);
+    world.delete_by_hand("a");
+    assert_eq!(world.line(text), "create a, settle");
+    let text = "a W >b; b W >a.arn";
+    let mut world = World::of(text);
+    world.delete_by_hand("a");
+    insta::assert_snapshot!(world.detail(text), @r#"
+create a [Gone]
+  Name: unset -> "shop-dev-a"
+  bindings: unset -> [{"service":"shop-dev-b"}]
+update b? [Changed]
+  bindings: [{"service":"shop-dev-a","version":"arn:shop-dev-a:1"}] -> [{"service":{"unknown":"a.Name"},"version":{"unknown":"a.arn"}}]
+settle [Settles]
+cycle:a: a b, at most 3 passes, may write []
+note drift: a (shop-dev-a) is gone at the provider and is made again
+"#);
+    let calls = world.deploy(text);
+    assert_eq!(calls, ["create a{b}", "update b{a}"]);
+}

@@ -219,3 +219,59 @@ fn a_type_that_nobody_knows_is_left_in_place() {
     assert!(plan.steps.is_empty());
     insta::assert_snapshot!(world::detail(&plan), @"note unknown_type: a is recorded with the unknown type other/Thing and left in place");
 }
+
+#[test]
+fn edges_are_refreshed_without_a_write() {
+    let mut world = World::of("a W; b W @a; c W >a");
+    assert_eq!(world.line("a W; b W; c W >a"), "nothing");
+    world.deploy("a W; b W; c W >a");
+    let edges = |world: &World, of: &str| -> usize {
+        world
+            .records
+            .values()
+            .find(|record| record.incarnation.resource.as_str() == of)
+            .map_or(0, |record| record.edges.len())
+    };
+    assert_eq!((edges(&world, "b"), edges(&world, "c")), (0, 1));
+    // Two removals are ordered by what is recorded.
+    let world = World::of("b W; a W @b");
+    assert_eq!(world.line(""), "delete a, delete b");
+    let world = World::of("a W; b W @a");
+    assert_eq!(world.line(""), "delete b, delete a");
+}
+
+#[test]
+fn what_leaves_in_a_ring_is_reverted_where_it_can_be() {
+    // The ring is held by a config reference at one place; the two others let go.
+    check!(["a W; b W =a; c W =b"] plan "", @"delete c, delete b, delete a");
+    check!(["a W >c; b W =a; c W =b"] plan "", @"revert a, delete c, delete b, delete a");
+}
+
+#[test]
+fn a_state_of_two_programs_in_which_nobody_can_be_bare_is_named() {
+    let mut world = World::of("a W; b W =a");
+    let held = world
+        .records
+        .values()
+        .find(|record| record.incarnation.resource.as_str() == "b")
+        .expect("b is recorded")
+        .edges[0]
+        .clone();
+    let b = world
+        .records
+        .keys()
+        .find(|incarnation| incarnation.resource.as_str() == "b")
+        .expect("b is recorded")
+        .clone();
+    for record in world.records.values_mut() {
+        if record.incarnation.resource.as_str() == "a" {
+            let mut back = held.clone();
+            back.to = b.clone();
+            record.edges.push(back);
+        }
+    }
+    insta::assert_snapshot!(world.detail(""), @r#"
+plan::mixed_state: a and b are recorded to refer to each other and none of them can let go first
+  help: deploy the program first, so that the references of one program are left, and destroy then
+"#);
+}

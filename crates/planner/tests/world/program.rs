@@ -181,6 +181,13 @@ pub fn types() -> TypeSet {
                     },
                 ),
                 ("code", text()),
+                (
+                    "secret",
+                    Field {
+                        sensitive: true,
+                        ..text()
+                    },
+                ),
                 ("bindings", bindings),
                 ("arn", stable()),
                 ("versionId", made()),
@@ -197,6 +204,13 @@ pub fn types() -> TypeSet {
                 "parent",
                 Field {
                     holds: true,
+                    ..text()
+                },
+            ),
+            (
+                "note",
+                Field {
+                    volatile: true,
                     ..text()
                 },
             ),
