@@ -2,11 +2,13 @@
 
 use crate::breach::Doing;
 use crate::change::{Change, Delete, Fence, Observe, Origin, Put, Removal, Review, Seal, Touch};
+use crate::resolve::resolve;
 use crate::rule::{Claim, claims_of, environment_clash, judge, weight_sum};
+use crate::settle::{self, conditioned, settle};
 use crate::world::{LedgerEntry, World};
 use crate::{
-    Breach, Condition, Contract, EdgeKind, Form, FormRef, Generation, Instance, Key, Pin, Reason,
-    Refusal, Rendering, Resource, Revision, Role, Uid, Why, instances, render,
+    Breach, Condition, EdgeKind, Form, FormRef, Generation, Key, Reason, Refusal, Resource,
+    Revision, Role, Uid, Why, render,
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -178,8 +180,8 @@ fn admit_put(world: &World, put: &Put, now: &str) -> Result<Admitted, Refusal> {
     if let Some((database, entries)) = &ledger {
         after.extend_ledger(database, entries.iter().cloned());
     }
-    let mut affected = affected(world, occupant.as_deref());
-    affected.extend(self::affected(&after, Some(&resource)));
+    let mut affected = settle::affected(world, occupant.as_deref());
+    affected.extend(settle::affected(&after, Some(&resource)));
     affected.remove(&resource.uid);
 
     let rendering = render(&after, &resource);
@@ -247,7 +249,7 @@ fn admit_delete(world: &World, delete: &Delete, now: &str) -> Result<Admitted, R
                 .collect(),
         )?;
     }
-    let mut affected = affected(world, Some(&current));
+    let mut affected = settle::affected(world, Some(&current));
     affected.remove(&current.uid);
     let upserts = settle(&mut after, affected, now);
     Ok(Admitted {
@@ -340,143 +342,6 @@ fn left_behind(world: &World, before: Option<&Resource>, now: &Resource) -> Vec<
         .collect()
 }
 
-/// Resolves every relation of a spec in pointer order (host API §15.4, §16).
-fn resolve(world: &World, form: &Form, key: &Key, spec: &Value) -> Result<Vec<Pin>, Refusal> {
-    instances(&form.relations, spec)
-        .into_iter()
-        .map(|instance| resolve_one(world, form, key, instance))
-        .collect()
-}
-
-fn resolve_one(
-    world: &World,
-    form: &Form,
-    key: &Key,
-    instance: Instance<'_>,
-) -> Result<Pin, Refusal> {
-    let Instance {
-        pointer,
-        relation,
-        name,
-    } = instance;
-    let address = Key {
-        space: key.space.clone(),
-        api_version: relation.api_version.clone(),
-        kind: relation.kind.clone(),
-        name: name.as_str().into(),
-    };
-    let holder = world.at(&address).ok_or_else(|| {
-        Refusal::new(
-            Why::NotFound,
-            format!("relation {pointer}: {address} does not exist"),
-        )
-    })?;
-    let recorded = world.form_of(holder).ok_or_else(|| {
-        Refusal::new(
-            Why::InvalidArgument,
-            format!("relation {pointer}: the form of {address} is not installed"),
-        )
-    })?;
-    let mut binding = None;
-    if let Some(wanted) = &relation.binding {
-        binding = Some(verify_binding(world, form, recorded, &pointer, wanted)?);
-    }
-    let recorded_version = &holder.form_ref.definition_version;
-    match &relation.contract {
-        Contract::Forms(allowed) if !allowed.contains(&holder.form_ref) => {
-            let wanted: Vec<String> = allowed
-                .iter()
-                .map(|form| format!("{} {}", form.definition_version, form.schema_digest))
-                .collect();
-            return Err(Refusal::new(
-                Why::InvalidArgument,
-                format!(
-                    "relation {pointer}: {address} was created under version {recorded_version} ({}); \
-                     required: {}",
-                    holder.form_ref.schema_digest,
-                    wanted.join(" or ")
-                ),
-            ));
-        }
-        Contract::Interface(interface) if !recorded.provided.contains(interface) => {
-            return Err(Refusal::new(
-                Why::InvalidArgument,
-                format!(
-                    "relation {pointer}: {address} was created under version {recorded_version}, \
-                     which does not provide {} {} ({})",
-                    interface.name, interface.version, interface.schema_digest
-                ),
-            ));
-        }
-        Contract::Forms(_) | Contract::Interface(_) => {}
-    }
-    Ok(Pin {
-        pointer: pointer.into(),
-        relation: relation.pointer.clone(),
-        api_version: address.api_version,
-        kind: address.kind,
-        name: address.name,
-        uid: holder.uid.clone(),
-        form_ref: holder.form_ref.clone(),
-        binding,
-    })
-}
-
-/// Binding rules 1-5 (host API §16).
-fn verify_binding(
-    world: &World,
-    source: &Form,
-    target: &Form,
-    pointer: &str,
-    name: &str,
-) -> Result<crate::BindingRef, Refusal> {
-    let invalid =
-        |text: String| Refusal::new(Why::InvalidArgument, format!("relation {pointer}: {text}"));
-    let accepted = source
-        .accepted
-        .iter()
-        .find(|binding| &*binding.name == name)
-        .ok_or_else(|| invalid(format!("the form does not accept binding {name}")))?;
-    let installed = world
-        .catalog()
-        .binding(&accepted.name, &accepted.version)
-        .filter(|binding| binding.binding_ref == *accepted)
-        .ok_or_else(|| {
-            Refusal::new(
-                Why::UnsupportedCapability,
-                format!(
-                    "relation {pointer}: binding {name} {} is not installed",
-                    accepted.version
-                ),
-            )
-        })?;
-    if installed.source_role != source.role.as_str() {
-        return Err(invalid(format!(
-            "binding {name} is for forms of role {}",
-            installed.source_role
-        )));
-    }
-    let form_ref = &target.form_ref;
-    let allowed = installed
-        .allowed
-        .iter()
-        .any(|(api_version, kind)| *api_version == form_ref.api_version && *kind == form_ref.kind);
-    if !allowed {
-        return Err(invalid(format!(
-            "binding {name} does not reach {}",
-            form_ref.kind
-        )));
-    }
-    if !target.provided.contains(&installed.target_interface) {
-        let interface = &installed.target_interface;
-        return Err(invalid(format!(
-            "the target does not provide {} {} ({})",
-            interface.name, interface.version, interface.schema_digest
-        )));
-    }
-    Ok(accepted.clone())
-}
-
 /// The table of host API §11.2 below its syntactic rows.
 fn precondition(
     fence: &Fence,
@@ -516,7 +381,8 @@ fn changeable(form: &Form, current: &Resource, put: &Put) -> Result<(), Refusal>
     if moved && !form.can_update() {
         return invalid(format!("a {} cannot be changed", form.form_ref.kind));
     }
-    if form.role == Role::Revision && matches!(put.origin, Origin::Apply(_)) {
+    // Also on import: it must not do what an update may not.
+    if form.role == Role::Revision {
         return invalid(format!(
             "a {} is immutable; create another one",
             form.form_ref.kind
@@ -567,68 +433,6 @@ fn suffix(after: &World, resource: &Resource) -> Option<(Uid, Vec<LedgerEntry>)>
         .skip(applied)
         .collect();
     (!entries.is_empty()).then_some((database, entries))
-}
-
-/// Whose rendering can differ because `resource` came, changed or went. The cost depends on its
-/// neighbours only.
-fn affected(world: &World, resource: Option<&Resource>) -> BTreeSet<Uid> {
-    let Some(resource) = resource else {
-        return BTreeSet::new();
-    };
-    let mut found: BTreeSet<Uid> = world.watchers(&resource.key).cloned().collect();
-    let pinned = |of: &Resource, relation: &str| of.pin(relation).map(|pin| pin.uid.clone());
-    match resource.kind() {
-        Some(EdgeKind::WorkerDeployment) => found.extend(pinned(resource, "/worker")),
-        Some(EdgeKind::WorkerVersion) => {
-            for holder in world.holders(&resource.uid) {
-                if holder.kind() == Some(EdgeKind::WorkerDeployment) {
-                    found.extend(pinned(holder, "/worker"));
-                }
-            }
-        }
-        Some(EdgeKind::SQLiteMigrationApplication) => {
-            if let Some(database) = pinned(resource, "/database") {
-                found.extend(world.holders(&database).map(|holder| holder.uid.clone()));
-            }
-        }
-        _ => {}
-    }
-    found
-}
-
-/// Renders again and moves the revision of whoever looks different (host API §8.6).
-fn settle(after: &mut World, affected: BTreeSet<Uid>, now: &str) -> Vec<Arc<Resource>> {
-    let mut moved = Vec::new();
-    for uid in affected {
-        let Some(resource) = after.get(&uid).cloned() else {
-            continue;
-        };
-        let condition = conditioned(&render(after, &resource), Some(&resource.condition), now);
-        if condition != resource.condition {
-            let resource = Arc::new(Resource {
-                condition,
-                revision: resource.revision.next(),
-                ..Resource::clone(&resource)
-            });
-            after.insert(resource.clone());
-            moved.push(resource);
-        }
-    }
-    moved
-}
-
-/// The condition of a rendering; its time moves with its reason only.
-fn conditioned(rendering: &Rendering, before: Option<&Condition>, now: &str) -> Condition {
-    let since = match before {
-        Some(before) if before.reason == rendering.reason => before.since.clone(),
-        Some(_) | None => now.into(),
-    };
-    Condition {
-        reason: rendering.reason,
-        host_reason: rendering.host_reason.as_deref().map(Arc::from),
-        message: rendering.message.as_deref().map(Arc::from),
-        since,
-    }
 }
 
 impl World {

@@ -17,9 +17,11 @@ mod manifest;
 mod name;
 mod relation;
 mod render;
+mod resolve;
 mod resource;
 mod rule;
 mod serving;
+mod settle;
 mod world;
 
 pub use admit::{Admitted, Effect, admit};

@@ -4,6 +4,7 @@ mod connection;
 mod exact;
 mod head;
 mod inflow;
+mod openapi;
 mod reply;
 mod route;
 
@@ -109,6 +110,12 @@ async fn dispatch(host: &Host, head: &Head, body: &mut Inflow) -> Result<Reply, 
         .ok_or_else(|| {
             ApiError::new(ErrorCode::Unauthenticated, "a valid bearer token is needed")
         })?;
+    if host.has_failed() {
+        return Err(ApiError::new(
+            ErrorCode::BackendUnavailable,
+            "the host's store failed; start the host again",
+        ));
+    }
     let probe = probe(host, head)?;
     let route = Route::of(&head.method, &head.path)?;
     let needed = if route.is_sealed() {
@@ -140,6 +147,7 @@ async fn open_routes(host: &Host, head: &Head) -> Option<Result<Reply, ApiError>
                 None => Err(ApiError::invalid("the request has no Host header")),
             })
         }
+        "/openapi.json" => Some(Ok(Reply::json(200, bytes(&openapi::document())))),
         "/healthz" => Some(Ok(Reply::json(200, b"{\"status\":\"ok\"}".to_vec()))),
         "/readyz" => Some(if host.is_writable().await {
             Ok(Reply::json(200, b"{\"status\":\"ready\"}".to_vec()))

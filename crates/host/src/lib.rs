@@ -6,6 +6,7 @@ mod admin;
 mod artifacts;
 mod blobs;
 mod clock;
+mod commit;
 mod config;
 mod contracts;
 mod data_plane;

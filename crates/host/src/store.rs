@@ -15,6 +15,7 @@ pub use write::Write;
 
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
@@ -58,6 +59,7 @@ pub struct Store {
     path: PathBuf,
     jobs: Option<Sender<Job>>,
     reader: Mutex<Connection>,
+    failed: Arc<AtomicBool>,
     writer: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -86,9 +88,11 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(path, flags).map_err(database)?;
         let (jobs, queue) = channel();
+        let failed = Arc::new(AtomicBool::new(false));
+        let flag = failed.clone();
         let writer = std::thread::Builder::new()
             .name("host-store".to_owned())
-            .spawn(move || run(connection, &queue))
+            .spawn(move || run(connection, &queue, &flag))
             .map_err(|error| StoreError::Database {
                 path: path.to_owned(),
                 reason: error.to_string(),
@@ -97,8 +101,15 @@ impl Store {
             path: path.to_owned(),
             jobs: Some(jobs),
             reader: Mutex::new(reader),
+            failed,
             writer: Some(writer),
         })
+    }
+
+    /// Whether a write failed. What memory believes and what is on disk may differ then, so nothing
+    /// may be answered from memory either.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::SeqCst)
     }
 
     /// Submits writes that belong together. An empty list is a barrier.
@@ -134,7 +145,7 @@ impl Drop for Store {
 
 /// Commits submissions in groups. After a failed commit nothing is accepted: what memory believes
 /// and what is on disk may differ.
-fn run(mut connection: Connection, queue: &Receiver<Job>) {
+fn run(mut connection: Connection, queue: &Receiver<Job>, flag: &AtomicBool) {
     let mut failed: Option<Arc<str>> = None;
     while let Ok(first) = queue.recv() {
         let mut group = vec![first];
@@ -147,6 +158,7 @@ fn run(mut connection: Connection, queue: &Receiver<Job>) {
             Some(reason) => Err(StoreError::Failed(reason.clone())),
             None => commit(&mut connection, &group).map_err(|error| {
                 let reason: Arc<str> = error.to_string().into();
+                flag.store(true, Ordering::SeqCst);
                 failed = Some(reason.clone());
                 StoreError::Failed(reason)
             }),

@@ -179,3 +179,20 @@ async fn a_host_ends_with_what_is_in_flight() {
     };
     bench.t1().read("ModuleWorker", "w").await.updated();
 }
+
+#[tokio::test]
+async fn the_openapi_document_lists_every_route() {
+    let bench = Bench::plain().await;
+    let document = bench
+        .t1()
+        .anonymous()
+        .get("/openapi.json")
+        .await
+        .is(200)
+        .json();
+    for (route, method, template) in notation_host::API_ROUTES {
+        let operation = &document["paths"][template.replace("{api}", API)][method.to_lowercase()];
+        assert_eq!(operation["operationId"], format!("{route:?}"));
+        assert!(operation["responses"]["401"].is_object());
+    }
+}

@@ -317,3 +317,27 @@ async fn two_repairs_at_one_generation_are_two_requests() {
     }
     assert_ne!(reviews[0], reviews[1]);
 }
+
+#[tokio::test]
+async fn an_import_does_nothing_an_update_may_not() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.serving("w", &["fetch"]).await;
+    let fence = |generation: &'static str| {
+        [
+            ("Idempotency-Key", "i"),
+            ("Takoform-Expected-Generation", generation),
+        ]
+    };
+    let version = client.document(
+        "WorkerVersion",
+        "w-v1",
+        version_spec("w", "w-bundle", &["fetch"]),
+    );
+    client
+        .import(&version, "n", &fence("1"))
+        .await
+        .refused("invalid_argument");
+    let worker = client.document("ModuleWorker", "w", json!({}));
+    client.import(&worker, "n", &fence("1")).await.updated();
+}

@@ -1,0 +1,184 @@
+//! The one road of every mutation: replay, decide under the tenant's lock, store everything in one
+//! transaction, answer when it is durable and serves.
+
+use crate::data_plane::BundleSource;
+use crate::error::ApiError;
+use crate::host::Host;
+use crate::http::Reply;
+use crate::plane::{Plane, State, Step, replayable};
+use crate::store::{Replay, ReplayKey, Write};
+use notation_edge::{EdgeKind, Effect, Exports, LedgerEntry, ManifestKind, Uid};
+use notation_edge_api::ErrorCode;
+use std::sync::Arc;
+
+impl Host {
+    /// Learns which handlers a bundle exports, unless that is known already. What could not be
+    /// told is asked again: the data plane may have been busy.
+    pub(crate) async fn inspect(&self, plane: &Plane, manifest_digest: &str) {
+        let world = plane.world();
+        match world.exports(manifest_digest) {
+            Some(Exports::Known(_) | Exports::Broken(_)) => return,
+            Some(Exports::Unknown) | None => {}
+        }
+        let Some(manifest) = world.manifest(manifest_digest).cloned() else {
+            return;
+        };
+        if manifest.kind != ManifestKind::WorkerBundle {
+            return;
+        }
+        let bundle = BundleSource {
+            manifest_digest: manifest_digest.to_owned(),
+            manifest,
+            blobs: self.inner.blobs.clone(),
+        };
+        let exports = self.inner.data_plane.inspect(&bundle).await;
+        let mut state = plane.state.lock().await;
+        state.world.learn(manifest_digest, exports);
+        plane.publish(&state);
+    }
+
+    /// Runs one mutation: replays a recorded answer, or decides under the tenant's lock, stores
+    /// everything in one transaction, and answers when it is durable and serves.
+    pub(crate) async fn mutate(
+        &self,
+        plane: &Arc<Plane>,
+        record: Option<(ReplayKey, [u8; 32])>,
+        decide: impl FnOnce(&mut State) -> Result<Step, ApiError>,
+    ) -> Result<Reply, ApiError> {
+        let mut state = plane.state.lock().await;
+        if let Some((key, fingerprint)) = &record
+            && let Some(reply) = self.replayed(plane, &state, key, fingerprint)?
+        {
+            drop(state);
+            // The original may have been decided a moment ago and not be durable yet.
+            self.inner.store.submit(Vec::new()).durable().await?;
+            return Ok(reply);
+        }
+        let step = decide(&mut state)?;
+        let mut writes = step.writes;
+        let mut runtime = false;
+        if let Some(admitted) = &step.admitted {
+            if let Some((database, entries)) = admitted.ledger() {
+                self.migrate(plane, &mut state, database, entries).await?;
+                let applied = state.world.ledger(database).count();
+                for (offset, entry) in entries.iter().enumerate() {
+                    writes.push(Write::Ledger {
+                        tenant: plane.tenant.clone(),
+                        database: database.clone(),
+                        position: applied + offset,
+                        entry: entry.clone(),
+                    });
+                }
+            }
+            for resource in admitted.upserts() {
+                writes.push(Write::Resource(plane.tenant.clone(), resource.clone()));
+            }
+            if let Effect::Removed(resource) = admitted.effect() {
+                writes.push(Write::RemoveResource(resource.uid.clone()));
+                if resource.kind() == Some(EdgeKind::ModuleWorker) {
+                    let worker = resource.uid.clone();
+                    state.sealed = state
+                        .sealed
+                        .iter()
+                        .filter(|((uid, _), _)| *uid != worker)
+                        .map(|(key, value)| (key.clone(), value.clone()))
+                        .collect();
+                }
+            }
+            runtime = admitted.touches_runtime();
+            state.world = admitted.after().clone();
+        }
+        let mut settled = None;
+        if let Some((key, fingerprint)) = record {
+            let replay = Replay {
+                fingerprint,
+                status: step.reply.status,
+                etag: step.reply.etag.clone(),
+                body: step.reply.body.clone(),
+                bound: step.bound,
+            };
+            plane.submitted(key.clone(), replay.clone());
+            writes.push(Write::Replay(key.clone(), replay.clone(), self.now()));
+            settled = Some((key, replay));
+        }
+        plane.publish(&state);
+        let pending = self.inner.store.submit(writes);
+        drop(state);
+        pending.durable().await?;
+        if let Some((key, replay)) = settled {
+            plane.settled(&key, &replay);
+        }
+        if step.admitted.is_some() {
+            let announced = self.announce();
+            if runtime {
+                self.converge_to(announced).await;
+            }
+        }
+        Ok(step.reply)
+    }
+
+    fn replayed(
+        &self,
+        plane: &Plane,
+        state: &State,
+        key: &ReplayKey,
+        fingerprint: &[u8; 32],
+    ) -> Result<Option<Reply>, ApiError> {
+        let found = match plane.inflight(key) {
+            Some(replay) => Some(replay),
+            None => self.inner.store.replay(key)?,
+        };
+        match found {
+            Some(replay) => replayable(state, &replay, fingerprint),
+            None => Ok(None),
+        }
+    }
+
+    /// Executes migrations; what was done before a failing file stays done and is recorded.
+    async fn migrate(
+        &self,
+        plane: &Plane,
+        state: &mut State,
+        database: &Uid,
+        entries: &[LedgerEntry],
+    ) -> Result<(), ApiError> {
+        let mut files = Vec::new();
+        for entry in entries {
+            let bytes = self
+                .inner
+                .blobs
+                .read(&entry.digest)
+                .await
+                .map_err(|error| {
+                    tracing::error!(%error, digest = &*entry.digest, "a held blob cannot be read");
+                    ApiError::new(
+                        ErrorCode::BackendUnavailable,
+                        "a migration file cannot be read",
+                    )
+                })?;
+            files.push((entry.clone(), bytes));
+        }
+        let Err((done, reason)) = self.inner.data_plane.migrate(database, &files).await else {
+            return Ok(());
+        };
+        let position = state.world.ledger(database).count();
+        let applied = &entries[..done.min(entries.len())];
+        let writes = applied
+            .iter()
+            .enumerate()
+            .map(|(offset, entry)| Write::Ledger {
+                tenant: plane.tenant.clone(),
+                database: database.clone(),
+                position: position + offset,
+                entry: entry.clone(),
+            })
+            .collect();
+        state.world.extend_ledger(database, applied.iter().cloned());
+        plane.publish(state);
+        self.inner.store.submit(writes).durable().await?;
+        let failing = entries.get(done).map_or("a file", |entry| &entry.path);
+        Err(ApiError::invalid(format!(
+            "migration {failing} failed: {reason}"
+        )))
+    }
+}
