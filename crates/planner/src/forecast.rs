@@ -8,9 +8,10 @@ use notation_model::{Params, Record, RecordedEdge, ResourceType, Shape, Value};
 use crate::{
     Act, Change, Forecast, Goal, Intended, Transition,
     decide::{decide, differing},
-    outlook::{Differs, Moment, Survey},
+    outlook::{Differs, Survey},
     play::Life,
     program::contributed_fields,
+    view::Moment,
 };
 
 /// Expected steps of one incarnation, in order.

@@ -19,7 +19,9 @@ mod outlook;
 mod past;
 mod play;
 mod program;
+mod steps;
 mod target;
+mod view;
 
 // What running asks as well.
 mod decide;

@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use notation_model::{OutputRef, Segment, Shape, Value};
 
 use crate::{
-    Change, Note, Plan, Role, StepKey, Subject,
-    outlook::{Moment, Survey},
-    play::Play,
-    problem::list,
+    Change, Note, Plan, Role, StepKey, Subject, outlook::Survey, play::Play, problem::list,
+    view::Moment,
 };
 
 /// Everything that the plan alone does not say, in declaration order.

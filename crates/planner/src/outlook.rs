@@ -6,10 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use notation_model::{
-    Expr, Incarnation, OutputRef, Owner, Params, Role, Scope, SecretName, Segment, Shape, Standing,
-    Unknown, Value,
-};
+use notation_model::{Expr, Incarnation, Owner, Params, Role, Shape, Standing, Value};
 
 use crate::{
     PlanInput, PlanProblem,
@@ -17,6 +14,7 @@ use crate::{
     params::{Parts, assemble},
     past::History,
     program::Program,
+    view::{Moment, View},
 };
 
 /// What becomes of one desired resource.
@@ -66,17 +64,6 @@ pub(crate) struct Survey<'p, 'a> {
     pub outlooks: Vec<Outlook>,
     /// Kept resources that are reverted, and new ones that start bare.
     pub bare: Vec<bool>,
-}
-
-/// Which outputs of peers are meant (`engine.md` §3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
-    /// A step before settling: those after a peer's first step of this plan.
-    Step,
-    /// The same, as people see it: what does not exist yet is shown by reference.
-    Shown,
-    /// The settle step: the newest ones.
-    Settled,
 }
 
 /// First look: which incarnations there will be. Nothing is reverted yet.
@@ -483,109 +470,4 @@ enum Generation {
     Exactly(u32),
     /// The next whose name is free.
     From(u32),
-}
-
-/// Values as one resource sees them at a moment.
-struct View<'v, 'p, 'a> {
-    survey: &'v Survey<'p, 'a>,
-    from: usize,
-    moment: Moment,
-}
-
-impl Scope for View<'_, '_, '_> {
-    fn output(&self, source: &OutputRef) -> Option<Value> {
-        let survey = self.survey;
-        let Some(peer) = survey.program.get(&source.resource) else {
-            return Some(Value::Unknown(Unknown::output(source.clone())));
-        };
-        let wanted = &survey.program.wanted[peer];
-        let outlook = &survey.outlooks[peer];
-        let field = match source.path.first() {
-            Some(Segment::Key(field)) => field.as_str(),
-            Some(Segment::Index(_)) | None => return None,
-        };
-        let declared = wanted.ty.fields.get(field);
-        let is_key = declared.is_some_and(|declared| declared.key);
-        let stable = is_key || declared.is_some_and(|declared| declared.stable);
-        let same_cycle = wanted.component == survey.program.wanted[self.from].component;
-        let early = same_cycle && self.moment != Moment::Settled;
-        let Some(kept) = outlook.kept else {
-            if is_key
-                && self.moment != Moment::Shown
-                && let Some(key) = &outlook.key
-                && source.path.len() == 1
-            {
-                return Some(key.clone());
-            }
-            let again = self.moment == Moment::Settled
-                && same_cycle
-                && !stable
-                && self.written_again(peer, field);
-            return Some(unknown(source, again));
-        };
-        let record = &survey.history.past[kept].record;
-        if stable {
-            return source.read(&record.outputs);
-        }
-        let new_params = if early {
-            // After a revert it has its recorded config; else what is recorded.
-            survey.revert_writes(peer).then_some(&record.config)
-        } else {
-            outlook.written.as_ref()
-        };
-        match new_params {
-            None => source.read(&record.outputs),
-            Some(params) => match params.get(field) {
-                Some(value) if value.is_known() => source.read(params),
-                Some(Value::Unknown(token)) if source.path.len() == 1 => {
-                    Some(Value::Unknown(Unknown {
-                        sources: token.sources.clone(),
-                        text: source.to_string(),
-                    }))
-                }
-                Some(_) | None => {
-                    let again = same_cycle && self.moment == Moment::Settled;
-                    Some(unknown(source, again))
-                }
-            },
-        }
-    }
-
-    fn name(&self) -> Option<Value> {
-        self.survey.outlooks[self.from].key.clone()
-    }
-
-    fn secret(&self, name: &SecretName) -> Option<Value> {
-        self.survey.input.secrets.get(name).cloned()
-    }
-}
-
-impl View<'_, '_, '_> {
-    /// Whether an output of a new peer moves after its first step.
-    fn written_again(&self, peer: usize, field: &str) -> bool {
-        let survey = self.survey;
-        let wanted = &survey.program.wanted[peer];
-        let completed = survey.bare[peer] && !wanted.desired.contributions.is_empty();
-        let is_param = wanted
-            .ty
-            .fields
-            .get(field)
-            .is_some_and(|declared| declared.role == Role::Param);
-        let contributed = wanted
-            .desired
-            .contributions
-            .iter()
-            .any(|contribution| contribution.field == field);
-        let moves = completed && (!is_param || contributed);
-        moves || (survey.outlooks[peer].may_rewrite && (!is_param || contributed))
-    }
-}
-
-fn unknown(source: &OutputRef, again: bool) -> Value {
-    let mut token = Unknown::output(source.clone());
-    if again {
-        // Another value than the one a step saw before: the two must not compare equal.
-        token.text.push_str(" (settled)");
-    }
-    Value::Unknown(token)
 }

@@ -5,18 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use notation_model::{ResourceId, Value};
 
 use crate::{
-    Cycle, CycleKey, Forecast, Goal, Note, Plan, PlanError, PlanInput, PlanProblem, Role, Step,
-    StepKey, Subject, Transition, Why,
+    Goal, Note, Plan, PlanError, PlanInput, PlanProblem, Subject, Transition,
     forecast::{self, Expected},
-    last::{sorted, with_last},
     let_go::{Stuck, stuck},
     notes::notes,
     open::{Opened, open},
-    order::{Rules, Which},
+    order::Rules,
     outlook::{Survey, pair},
     past::{self, History},
-    play::{self, Life, Play, is_protected},
+    play::{self, Play, is_protected},
     program::{self, Program},
+    steps::{Lives, Writing, put_intended, put_steps},
     target,
 };
 
@@ -238,14 +237,6 @@ fn duplicates(survey: &Survey<'_, '_>) -> Vec<PlanProblem> {
     problems
 }
 
-/// What is in play and the rules over it.
-struct Lives<'r, 'a> {
-    input: &'r PlanInput<'a>,
-    play: &'r Play,
-    rules: &'r Rules<'r>,
-    in_scope: &'r dyn Fn(&ResourceId) -> bool,
-}
-
 fn finish(lives: Lives<'_, '_>, mut survey: Survey<'_, '_>) -> Result<Plan, PlanError> {
     let (input, play, rules) = (lives.input, lives.play, lives.rules);
     let Opened { waypoints, greedy } =
@@ -342,242 +333,6 @@ fn restated(
         .collect();
     all.sort_by(|one, other| one.incarnation.cmp(&other.incarnation));
     all
-}
-
-/// Which incarnations and cycles have something to do.
-struct Writing {
-    lives: Vec<bool>,
-    cycles: Vec<bool>,
-}
-
-impl Writing {
-    fn of(survey: &Survey<'_, '_>, play: &Play, expected: &[Expected]) -> Writing {
-        let lives: Vec<bool> = expected.iter().map(Expected::writes).collect();
-        let cycles = survey
-            .program
-            .cycles
-            .iter()
-            .map(|members| members.iter().any(|member| lives[*member]))
-            .collect();
-        debug_assert_eq!(lives.len(), play.lives.len());
-        Writing { lives, cycles }
-    }
-}
-
-fn put_steps(
-    lives: &Lives<'_, '_>,
-    survey: &Survey<'_, '_>,
-    waypoints: &[bool],
-    expected: &[Expected],
-    writing: &Writing,
-    plan: &mut Plan,
-) {
-    let (play, rules) = (lives.play, lives.rules);
-    let graph = with_last(rules, waypoints);
-    let order = sorted(&graph, &|step| {
-        if step >= rules.count() {
-            return (0, 0);
-        }
-        match rules.which(step) {
-            Which::Placeholder(life) => (life, 0),
-            Which::Last(life) => (life, 1),
-            Which::Settled(cycle) => (play.cycles[cycle].first().copied().unwrap_or(0), 2),
-        }
-    });
-    let kept = |step: usize| {
-        step < rules.count()
-            && rules.exists(step, waypoints)
-            && match rules.which(step) {
-                Which::Last(life) => writing.lives[life],
-                Which::Settled(cycle) => writing.cycles[cycle],
-                Which::Placeholder(life) => expected[life]
-                    .placeholder
-                    .as_ref()
-                    .is_some_and(|forecast| forecast.transition != Transition::None),
-            }
-    };
-    // What each node that is no step of the plan passes on.
-    let mut passed: Vec<Vec<usize>> = vec![Vec::new(); graph.len()];
-    let mut completing: Vec<Vec<usize>> = vec![Vec::new(); play.cycle_count];
-    for &node in &order {
-        let mut after: BTreeSet<usize> = BTreeSet::new();
-        for &on in &graph[node] {
-            if kept(on) {
-                after.insert(on);
-            } else {
-                after.extend(&passed[on]);
-            }
-        }
-        if node < rules.count()
-            && let Which::Last(life) = rules.which(node)
-            && let Some(cycle) = play.lives[life].cycle
-        {
-            completing[cycle].push(life);
-        }
-        if !kept(node) {
-            passed[node] = after.into_iter().collect();
-            continue;
-        }
-        let after = after.iter().map(|on| key(lives, *on)).collect();
-        let which = rules.which(node);
-        let (goal, why, forecast) = match which {
-            Which::Settled(_) => (
-                Goal::Settled,
-                Why::Settles,
-                Forecast {
-                    transition: Transition::Settle,
-                    changes: Vec::new(),
-                    leaves_out: Vec::new(),
-                },
-            ),
-            Which::Placeholder(life) => (
-                Goal::Placeholder,
-                why_bare(&play.lives[life]),
-                expected[life].placeholder.clone().unwrap_or(NO_FORECAST),
-            ),
-            Which::Last(life) => (
-                if play.lives[life].stays() {
-                    Goal::Complete
-                } else {
-                    Goal::Absent
-                },
-                why_last(survey, &play.lives[life]),
-                expected[life].last.clone().unwrap_or(NO_FORECAST),
-            ),
-        };
-        plan.steps.push(Step {
-            key: key(lives, node),
-            goal,
-            after,
-            why,
-            forecast,
-        });
-    }
-    put_cycles(lives, survey, waypoints, writing, completing, plan);
-}
-
-const NO_FORECAST: Forecast = Forecast {
-    transition: Transition::None,
-    changes: Vec::new(),
-    leaves_out: Vec::new(),
-};
-
-fn key(lives: &Lives<'_, '_>, step: usize) -> StepKey {
-    let of = |life: usize| Subject::Incarnation(lives.play.lives[life].incarnation.clone());
-    match lives.rules.which(step) {
-        Which::Placeholder(life) => StepKey {
-            subject: of(life),
-            role: Role::Placeholder,
-        },
-        Which::Last(life) => StepKey {
-            subject: of(life),
-            role: if lives.play.lives[life].stays() {
-                Role::Complete
-            } else {
-                Role::Absent
-            },
-        },
-        Which::Settled(cycle) => StepKey {
-            subject: Subject::Cycle(cycle_key(lives.play, cycle)),
-            role: Role::Settle { pass: 0 },
-        },
-    }
-}
-
-fn cycle_key(play: &Play, cycle: usize) -> CycleKey {
-    let first = play.cycles[cycle][0];
-    CycleKey(play.lives[first].incarnation.resource.clone())
-}
-
-fn why_bare(life: &Life) -> Why {
-    if life.is_kept() {
-        Why::LetsGo
-    } else {
-        Why::OpensLoop
-    }
-}
-
-fn why_last(survey: &Survey<'_, '_>, life: &Life) -> Why {
-    let Some(number) = life.wanted else {
-        return match life.successor {
-            Some(_) => Why::Replaced,
-            None => Why::Removed,
-        };
-    };
-    let outlook = &survey.outlooks[number];
-    let Some(kept) = outlook.kept else {
-        return match (outlook.replaces, outlook.made_again) {
-            (Some(_), _) => Why::Replaces {
-                because: outlook.because.clone(),
-            },
-            (None, Some(_)) => Why::Gone,
-            (None, None) => Why::New,
-        };
-    };
-    let past = &survey.history.past[kept];
-    let as_recorded = outlook.written.as_ref().is_some_and(|params| {
-        let ty = survey.program.wanted[number].ty;
-        crate::decide::differing(ty, &past.original.applied, params).is_empty()
-    });
-    match (past.drift.is_empty(), as_recorded) {
-        (false, true) => Why::Drift,
-        (true, true) => Why::LetsGo,
-        (_, false) => Why::Changed,
-    }
-}
-
-fn put_cycles(
-    lives: &Lives<'_, '_>,
-    survey: &Survey<'_, '_>,
-    waypoints: &[bool],
-    writing: &Writing,
-    completing: Vec<Vec<usize>>,
-    plan: &mut Plan,
-) {
-    let name = |life: &usize| lives.play.lives[*life].incarnation.clone();
-    for (cycle, members) in completing.into_iter().enumerate() {
-        if !writing.cycles[cycle] {
-            continue;
-        }
-        plan.cycles.push(Cycle {
-            key: cycle_key(lives.play, cycle),
-            placeholders: members
-                .iter()
-                .filter(|life| waypoints[**life])
-                .map(name)
-                .collect(),
-            may_write: members
-                .iter()
-                .filter(|life| survey.outlooks[**life].may_rewrite)
-                .map(name)
-                .collect(),
-            passes: u32::try_from(members.len()).map_or(u32::MAX, |count| count.saturating_add(1)),
-            members: members.iter().map(name).collect(),
-        });
-    }
-}
-
-fn put_intended(
-    lives: &Lives<'_, '_>,
-    survey: &Survey<'_, '_>,
-    writing: &Writing,
-    plan: &mut Plan,
-) {
-    for (number, life) in lives.play.lives[..lives.play.staying].iter().enumerate() {
-        let settles = life.cycle.is_some_and(|cycle| writing.cycles[cycle]);
-        let rewrites = settles && survey.outlooks[number].may_rewrite;
-        if !writing.lives[number] && !rewrites {
-            plan.unchanged += 1;
-        }
-        if writing.lives[number] || settles {
-            let cycle = life.cycle.map(|cycle| cycle_key(lives.play, cycle));
-            let edges = forecast::recorded_edges(survey, number);
-            plan.intended.insert(
-                life.incarnation.clone(),
-                forecast::intended(survey, number, cycle, edges),
-            );
-        }
-    }
 }
 
 fn waived_notes(play: &Play, rules: &Rules<'_>) -> Vec<Note> {

@@ -275,3 +275,14 @@ plan::mixed_state: a and b are recorded to refer to each other and none of them 
   help: deploy the program first, so that the references of one program are left, and destroy then
 "#);
 }
+
+#[test]
+fn what_is_made_again_under_another_name_is_not_what_a_recorded_config_means() {
+    // Found by random programs: the revert of b would have named the old a.
+    let mut world = World::of("a T; b W region=0 =a >b @b; c W code<b >c >a @a");
+    world.delete_by_hand("a");
+    world.delete_by_hand("c");
+    let text = "a P >c fixed; b P fixed region=0; c W region=0 never >e; e W >c";
+    world.deploy(text);
+    assert_eq!(world.line(text), "nothing");
+}
