@@ -262,7 +262,7 @@ fn finish(lives: Lives<'_, '_>, mut survey: Survey<'_, '_>) -> Result<Plan, Plan
         cycles: Vec::new(),
         notes: Vec::new(),
         intended: BTreeMap::new(),
-        restated: restated(&survey, play, &expected),
+        restated: restated(&survey, play, &expected, lives.in_scope),
         forgotten: play::forgotten(survey.history, play, lives.in_scope),
         unchanged: 0,
         exports: input.desired.exports.clone(),
@@ -312,24 +312,30 @@ fn protected(survey: &Survey<'_, '_>, play: &Play, expected: &[Expected]) -> Vec
     problems
 }
 
+/// Records that say something else now, without any call: those of what has no write, what was
+/// found of the others, and whatever carries a new id, in scope or not.
 fn restated(
     survey: &Survey<'_, '_>,
     play: &Play,
     expected: &[Expected],
+    in_scope: &dyn Fn(&ResourceId) -> bool,
 ) -> Vec<notation_model::Record> {
-    let again = survey
-        .outlooks
+    let others = survey
+        .history
+        .past
         .iter()
-        .filter_map(|outlook| outlook.made_again)
-        .map(|past| &survey.history.past[past])
-        .filter(|past| *past.record != *past.original)
-        .map(|past| past.record.clone().into_owned());
-    let mut all: Vec<notation_model::Record> = play
-        .lives
+        .enumerate()
+        .filter(|(index, past)| {
+            let life = play.life_of_past.get(index);
+            let in_play = life.is_some_and(|life| play.lives[*life].past == Some(*index));
+            let dropped = past.gone() && life.is_none() && in_scope(&past.incarnation.resource);
+            !in_play && !dropped && *past.record != *past.original
+        })
+        .map(|(_, past)| past.record.clone().into_owned());
+    let mut all: Vec<notation_model::Record> = expected
         .iter()
-        .zip(expected)
-        .filter_map(|(_, expected)| expected.restated.clone())
-        .chain(again)
+        .filter_map(|expected| expected.restated.clone())
+        .chain(others)
         .collect();
     all.sort_by(|one, other| one.incarnation.cmp(&other.incarnation));
     all

@@ -286,3 +286,15 @@ fn what_is_made_again_under_another_name_is_not_what_a_recorded_config_means() {
     world.deploy(text);
     assert_eq!(world.line(text), "nothing");
 }
+
+#[test]
+fn a_rename_outside_the_target_is_not_lost() {
+    let mut world = World::of("old W; t T");
+    let options = PlanOptions {
+        target: [id("t")].into(),
+        ..PlanOptions::default()
+    };
+    world.deploy_with("new W was:old; t T value=1", &options, usize::MAX);
+    assert_eq!(world.line("new W was:old; t T value=1"), "nothing");
+    assert_eq!(world.records.len(), 2);
+}
