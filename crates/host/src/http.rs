@@ -140,8 +140,10 @@ async fn open_routes(host: &Host, head: &Head) -> Option<Result<Reply, ApiError>
     match head.path.as_str() {
         notation_edge_api::DISCOVERY_PATH => {
             let origin = host.inner.config.public_origin.clone();
-            let origin =
-                origin.or_else(|| head.header("host").map(|host| format!("http://{host}")));
+            let origin = origin.or_else(|| {
+                head.authority()
+                    .map(|authority| format!("http://{authority}"))
+            });
             Some(match origin {
                 Some(origin) => Ok(Reply::json(200, bytes(&Discovery::at(&origin)))),
                 None => Err(ApiError::invalid("the request has no Host header")),

@@ -14,6 +14,7 @@ pub struct Head {
     pub path: String,
     /// Escaped query without the question mark; empty when there is none.
     pub query: String,
+    authority: Option<String>,
     headers: HeaderMap,
 }
 
@@ -28,6 +29,10 @@ impl Head {
             ),
             path: parts.uri.path().to_owned(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
+            authority: parts
+                .uri
+                .authority()
+                .map(|authority| authority.as_str().to_owned()),
             headers: parts.headers.clone(),
         }
     }
@@ -36,6 +41,11 @@ impl Head {
     pub fn header(&self, name: &str) -> Option<String> {
         let value = String::from_utf8_lossy(self.headers.get(name)?.as_bytes()).into_owned();
         (!value.is_empty()).then_some(value)
+    }
+
+    /// Host and port the caller used, as it wrote them.
+    pub fn authority(&self) -> Option<String> {
+        self.authority.clone().or_else(|| self.header("host"))
     }
 
     /// The bearer token.

@@ -70,8 +70,12 @@ impl Bench {
     }
 
     pub async fn open(config: HostConfig) -> Bench {
+        Bench::open_with(config, Arc::new(NoDataPlane)).await
+    }
+
+    pub async fn open_with(config: HostConfig, plane: Arc<dyn notation_host::DataPlane>) -> Bench {
         let dir = config.data_dir.clone();
-        let host = Host::open(config, Arc::new(NoDataPlane)).await.unwrap();
+        let host = Host::open(config, plane).await.unwrap();
         for (token, tenant, principal) in [
             ("t1p1", "t1", "p1"),
             ("t1p2", "t1", "p2"),

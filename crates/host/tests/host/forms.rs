@@ -291,3 +291,48 @@ async fn package_digest_not_identity() {
         .await
         .refused("invalid_argument");
 }
+
+/// The relations of the family, derived from the installed schemas: source, pointer, target,
+/// contract, binding.
+#[tokio::test]
+async fn relations_are_derived_from_the_schemas() {
+    let bench = Bench::plain().await;
+    let mut found = Vec::new();
+    for form in bench.host.contracts().catalog.forms() {
+        for relation in &form.relations {
+            let contract = match &relation.contract {
+                notation_edge::Contract::Forms(_) => "form".to_owned(),
+                notation_edge::Contract::Interface(interface) => interface.name.to_string(),
+            };
+            let binding = relation.binding.as_deref().unwrap_or("-");
+            found.push(format!(
+                "{} {} {} {contract} {binding}",
+                form.form_ref.kind, relation.pointer, relation.kind
+            ));
+        }
+    }
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "QueueConsumer /deadLetterQueue AtLeastOnceQueue edge.queue -",
+            "QueueConsumer /queue AtLeastOnceQueue edge.queue -",
+            "QueueConsumer /worker ModuleWorker worker.runtime -",
+            "SQLiteMigrationApplication /database SQLiteDatabase form -",
+            "SQLiteMigrationApplication /migrationSet SQLiteMigrationSet form -",
+            "WorkerCronTrigger /worker ModuleWorker worker.runtime -",
+            "WorkerCustomDomain /worker ModuleWorker worker.runtime -",
+            "WorkerDeployment /versions/*/workerVersion WorkerVersion form -",
+            "WorkerDeployment /worker ModuleWorker form -",
+            "WorkerEndpoint /worker ModuleWorker worker.runtime -",
+            "WorkerVersion /assets/bundle StaticAssetBundle form -",
+            "WorkerVersion /bucketBindings/*/resource ObjectBucket edge.objects module-worker.object-bucket",
+            "WorkerVersion /bundle WorkerBundle form -",
+            "WorkerVersion /kvBindings/*/resource EdgeKVNamespace edge.kv module-worker.edge-kv",
+            "WorkerVersion /queueProducerBindings/*/resource AtLeastOnceQueue edge.queue module-worker.queue-producer",
+            "WorkerVersion /serviceBindings/*/resource ModuleWorker worker.service module-worker.service",
+            "WorkerVersion /sqliteBindings/*/resource SQLiteDatabase edge.sql module-worker.sqlite",
+            "WorkerVersion /worker ModuleWorker worker.runtime -",
+        ]
+    );
+}

@@ -9,6 +9,7 @@ mod aggregate;
 mod artifacts;
 mod bench;
 mod claims;
+mod converging;
 mod coverage;
 mod create;
 mod discovery;
