@@ -42,7 +42,7 @@ pub struct Global {
         help_heading = "Everywhere"
     )]
     pub quiet: bool,
-    /// Say more: values in full, unchanged resources, calls.
+    /// Say more: values in full.
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub verbose: bool,
     /// No colours. The environment variable NO_COLOR does the same.

@@ -11,6 +11,8 @@ mod pages;
 mod printer;
 mod progress;
 mod project;
+#[cfg(test)]
+mod reference;
 mod render;
 mod saved_plan;
 mod session;

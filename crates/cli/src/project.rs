@@ -13,7 +13,8 @@ use crate::{
 
 /// The project around a folder.
 pub fn load(start: &Path) -> Result<ProjectConfig, Failure> {
-    Ok(notation_program::load_config(start)?)
+    let start = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
+    Ok(notation_program::load_config(&start)?)
 }
 
 /// The project that a command is about.

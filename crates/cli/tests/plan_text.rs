@@ -77,3 +77,19 @@ fn nothing_to_do() {
     shop.program(PAIR).deploy().exits(0);
     insta::assert_snapshot!(plan(&shop, "80"));
 }
+
+#[test]
+fn colours_are_there_when_they_are_wanted() {
+    let shop = Project::new();
+    shop.program(PAIR);
+    let mut command = shop.command();
+    command
+        .env_remove("NO_COLOR")
+        .env("CLICOLOR_FORCE", "1")
+        .env("COLUMNS", "80")
+        .args(["plan", "main", "--stage", "dev"]);
+    let coloured = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    insta::assert_snapshot!(coloured.replace('\u{1b}', "␛"));
+    let plain = String::from_utf8(command.arg("--no-color").output().unwrap().stdout).unwrap();
+    assert!(!plain.contains('\u{1b}'));
+}

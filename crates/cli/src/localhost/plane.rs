@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use notation_edge::{Exports, LedgerEntry, Uid};
 use bytes::Bytes;
 use notation_host::{BundleSource, ConvergeError, DataPlane, Host, Snapshot};
-use notation_runtime::{Blobs, Bundle, BundleModule, InspectError, Runtime, Secret, derive};
+use notation_runtime::{
+    Blobs, Bundle, BundleModule, InspectError, MigrationError, MigrationFile, Runtime, Secret, derive,
+};
 
 /// Wires one host to one runtime.
 #[derive(Default)]
@@ -98,10 +100,21 @@ impl DataPlane for Plane {
 
     async fn migrate(
         &self,
-        _database: &Uid,
-        _files: &[(LedgerEntry, Bytes)],
+        database: &Uid,
+        files: &[(LedgerEntry, Bytes)],
     ) -> Result<(), (usize, String)> {
-        Err((0, "this host does not serve databases yet".into()))
+        let Some(runtime) = self.runtime() else {
+            return Err((0, "the worker runtime is not there; try again".into()));
+        };
+        let files = files.iter().map(|(entry, sql)| MigrationFile {
+            path: entry.path.to_string(),
+            digest: entry.digest.to_string(),
+            sql: sql.to_vec(),
+        });
+        runtime.migrate(&database.as_str().into(), files.collect()).await.map_err(|error| match error {
+            MigrationError::File { done, message, .. } => (done, message),
+            MigrationError::Unavailable(detail) => (0, detail),
+        })
     }
 }
 

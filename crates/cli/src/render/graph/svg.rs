@@ -18,9 +18,12 @@ text{font-family:system-ui,sans-serif;fill:#1c2430}\
 /// A standalone SVG with a legend. Solid = config, dashed = contribution, dotted = dependOn.
 pub fn svg(drawing: &Drawing) -> String {
     let laid = layout(drawing);
-    let (width, height) = (laid.size.0.max(470.0), laid.size.1 + 44.0);
+    let lines: Vec<(String, f64)> = drawing.edges.iter().map(|edge| line(drawing, &laid, edge)).collect();
+    let lowest = lines.iter().map(|(_, y)| *y).fold(laid.size.1, f64::max);
+    let top = lines.iter().map(|(_, y)| *y).fold(0.0, f64::min) - if lines.is_empty() { 0.0 } else { 6.0 };
+    let (width, height) = (laid.size.0.max(470.0), lowest - top + 44.0);
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n<style>{STYLE}</style>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 {top:.0} {width:.0} {height:.0}\">\n<style>{STYLE}</style>\n"
     );
     text.push_str("<defs>");
     for (kind, color) in [("config", "#44505f"), ("contribution", "#b06a00"), ("dependOn", "#8a94a3")] {
@@ -28,7 +31,8 @@ pub fn svg(drawing: &Drawing) -> String {
             "<marker id=\"{kind}\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path d=\"M0,0 L8,4 L0,8 z\" fill=\"{color}\"/></marker>"
         ));
     }
-    text.push_str("</defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+    text.push_str("</defs>\n");
+    text.push_str(&format!("<rect y=\"{top:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#fff\"/>\n"));
     for (members, (x, y, w, h)) in drawing.cycles.iter().zip(&laid.cycles) {
         let names: Vec<_> = members.iter().map(|at| drawing.nodes[*at].id.as_str()).collect();
         text.push_str(&format!(
@@ -38,8 +42,8 @@ pub fn svg(drawing: &Drawing) -> String {
             escape(&short(&names.join(", "), (*w as usize / 7).max(12))),
         ));
     }
-    for edge in &drawing.edges {
-        text.push_str(&line(drawing, &laid, edge));
+    for (drawn, _) in &lines {
+        text.push_str(drawn);
     }
     for (node, (x, y)) in drawing.nodes.iter().zip(&laid.boxes) {
         let bare = if node.placeholder { " bare" } else { "" };
@@ -62,7 +66,7 @@ pub fn svg(drawing: &Drawing) -> String {
             ));
         }
     }
-    text.push_str(&legend(height - 20.0));
+    text.push_str(&legend(top + height - 20.0));
     text.push_str("</svg>\n");
     text
 }
@@ -85,14 +89,15 @@ fn legend(y: f64) -> String {
     text
 }
 
-/// A curve from border to border, bent to one side so that the way back is another curve.
-fn line(drawing: &Drawing, laid: &Layout, edge: &Line) -> String {
+/// A curve from border to border, bent to one side so that the way back is another curve; and how
+/// far down or up it may reach.
+fn line(drawing: &Drawing, laid: &Layout, edge: &Line) -> (String, f64) {
     let kind = edge.kind.name();
     let center = |at: usize| {
         let (x, y) = laid.boxes[at];
         (x + BOX.0 / 2.0, y + BOX.1 / 2.0)
     };
-    let (path, label) = if edge.from == edge.to {
+    let (path, label, reach) = if edge.from == edge.to {
         let (x, y) = laid.boxes[edge.from];
         let (left, right) = (x + BOX.0 * 0.55, x + BOX.0 * 0.85);
         let path = format!(
@@ -100,7 +105,7 @@ fn line(drawing: &Drawing, laid: &Layout, edge: &Line) -> String {
             y - 34.0,
             y - 34.0
         );
-        (path, ((left + right) / 2.0, y - 28.0))
+        (path, ((left + right) / 2.0, y - 28.0), y - 34.0)
     } else {
         let (from, to) = (center(edge.from), center(edge.to));
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
@@ -121,18 +126,19 @@ fn line(drawing: &Drawing, laid: &Layout, edge: &Line) -> String {
             (start.0 + 2.0 * middle.0 + end.0) / 4.0,
             (start.1 + 2.0 * middle.1 + end.1) / 4.0 + 3.0,
         );
-        (path, label)
+        (path, label, label.1)
     };
     let name = match edge.kind {
         Kind::Config | Kind::Contribution => edge.field.as_str(),
         Kind::DependOn => "",
     };
-    format!(
+    let drawn = format!(
         "<path class=\"edge {kind}\" marker-end=\"url(#{kind})\" d=\"{path}\"/>\n<text class=\"label\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
         label.0,
         label.1,
         escape(&short(name, 20))
-    )
+    );
+    (drawn, reach)
 }
 
 /// Where the way from a box's centre to a point leaves the box.
