@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::http::Reply;
 use crate::plane::{Plane, State, Step, replayable};
 use crate::store::{Replay, ReplayKey, Write};
-use notation_edge::{EdgeKind, Effect, Exports, LedgerEntry, ManifestKind, Uid};
+use notation_edge::{Admitted, EdgeKind, Effect, Exports, LedgerEntry, ManifestKind, Uid};
 use notation_edge_api::ErrorCode;
 use std::sync::Arc;
 
@@ -60,33 +60,10 @@ impl Host {
         if let Some(admitted) = &step.admitted {
             if let Some((database, entries)) = admitted.ledger() {
                 self.migrate(plane, &mut state, database, entries).await?;
-                let applied = state.world.ledger(database).count();
-                for (offset, entry) in entries.iter().enumerate() {
-                    writes.push(Write::Ledger {
-                        tenant: plane.tenant.clone(),
-                        database: database.clone(),
-                        position: applied + offset,
-                        entry: entry.clone(),
-                    });
-                }
-            }
-            for resource in admitted.upserts() {
-                writes.push(Write::Resource(plane.tenant.clone(), resource.clone()));
-            }
-            if let Effect::Removed(resource) = admitted.effect() {
-                writes.push(Write::RemoveResource(resource.uid.clone()));
-                if resource.kind() == Some(EdgeKind::ModuleWorker) {
-                    let worker = resource.uid.clone();
-                    state.sealed = state
-                        .sealed
-                        .iter()
-                        .filter(|((uid, _), _)| *uid != worker)
-                        .map(|(key, value)| (key.clone(), value.clone()))
-                        .collect();
-                }
             }
             runtime = admitted.touches_runtime();
-            state.world = admitted.after().clone();
+            writes.extend(rows(&plane.tenant, &state, admitted));
+            take_over(&mut state, admitted);
         }
         let mut settled = None;
         if let Some((key, fingerprint)) = record {
@@ -161,18 +138,8 @@ impl Host {
         let Err((done, reason)) = self.inner.data_plane.migrate(database, &files).await else {
             return Ok(());
         };
-        let position = state.world.ledger(database).count();
         let applied = &entries[..done.min(entries.len())];
-        let writes = applied
-            .iter()
-            .enumerate()
-            .map(|(offset, entry)| Write::Ledger {
-                tenant: plane.tenant.clone(),
-                database: database.clone(),
-                position: position + offset,
-                entry: entry.clone(),
-            })
-            .collect();
+        let writes = ledger_rows(&plane.tenant, state, database, applied);
         state.world.extend_ledger(database, applied.iter().cloned());
         plane.publish(state);
         self.inner.store.submit(writes).durable().await?;
@@ -181,4 +148,50 @@ impl Host {
             "migration {failing} failed: {reason}"
         )))
     }
+}
+
+/// Every row that an accepted change of `state` writes.
+fn rows(tenant: &Arc<str>, state: &State, admitted: &Admitted) -> Vec<Write> {
+    let mut writes = Vec::new();
+    if let Some((database, entries)) = admitted.ledger() {
+        writes.extend(ledger_rows(tenant, state, database, entries));
+    }
+    for resource in admitted.upserts() {
+        writes.push(Write::Resource(tenant.clone(), resource.clone()));
+    }
+    if let Effect::Removed(resource) = admitted.effect() {
+        writes.push(Write::RemoveResource(resource.uid.clone()));
+    }
+    writes
+}
+
+/// Rows of migrations that follow what the database's ledger in `state` has.
+fn ledger_rows(
+    tenant: &Arc<str>,
+    state: &State,
+    database: &Uid,
+    entries: &[LedgerEntry],
+) -> Vec<Write> {
+    let applied = state.world.ledger(database).count();
+    (applied..)
+        .zip(entries)
+        .map(|(position, entry)| Write::Ledger {
+            tenant: tenant.clone(),
+            database: database.clone(),
+            position,
+            entry: entry.clone(),
+        })
+        .collect()
+}
+
+/// Makes the accepted world the current one. A worker takes its sealed values with it.
+fn take_over(state: &mut State, admitted: &Admitted) {
+    if let Effect::Removed(resource) = admitted.effect()
+        && resource.kind() == Some(EdgeKind::ModuleWorker)
+    {
+        for name in state.world.sealed_names(&resource.uid) {
+            state.sealed.remove(&(resource.uid.clone(), name.clone()));
+        }
+    }
+    state.world = admitted.after().clone();
 }
