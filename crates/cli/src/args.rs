@@ -373,8 +373,55 @@ pub enum HostCommand {
         #[arg(short = 'n', long, value_name = "N", default_value = "200")]
         lines: usize,
     },
+    /// Tokens of a running host: who may use it.
+    #[command(disable_help_subcommand = true)]
+    Token(TokenArgs),
     /// Run a host in the foreground.
     Serve(Serve),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct TokenArgs {
+    #[command(subcommand)]
+    pub command: TokenCommand,
+    /// Folder of the host [default: .notation/host of the project].
+    #[arg(long, value_name = "DIR", global = true)]
+    pub data: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum TokenCommand {
+    /// Make a token and print it, this once.
+    Create {
+        /// Whose resources it reaches; tenants see nothing of each other.
+        #[arg(long, value_name = "NAME", default_value = "local")]
+        tenant: String,
+        /// Who uses it.
+        #[arg(long, value_name = "NAME", default_value = "owner")]
+        principal: String,
+        /// What it may be used for (repeatable) [default: both].
+        #[arg(long, value_name = "SCOPE", value_enum)]
+        scope: Vec<TokenScope>,
+        /// A remark, to tell tokens apart.
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        label: String,
+    },
+    /// List tokens by id; the tokens themselves are not stored.
+    List,
+    /// Revoke a token; takes effect at once.
+    Revoke {
+        /// Its id, from `host token list`.
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TokenScope {
+    /// The host API.
+    Api,
+    /// Sealed values of workers.
+    Sealed,
 }
 
 #[derive(Debug, Clone, Args)]

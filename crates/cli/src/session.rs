@@ -7,15 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use notation_model::{DeploymentId, Incarnation, TypeSet};
+use notation_model::{DeploymentId, TypeSet};
 use notation_engine::{DriftCheck, EngineError, RunOptions};
 use notation_program::ProjectConfig;
 use notation_provider::{Provider, Registry};
 use notation_provider_edge::EdgeProvider;
 use notation_provider_sim::SimProvider;
-use notation_state::{
-    Acquired, Batch, Change, Claim, DeploymentState, Hold, KeySource, Machine, RunId, SqliteStore, StateStore, Summary,
-};
+use notation_state::{DeploymentState, Hold, KeySource, Machine, SqliteStore, StateStore, Summary};
 
 use crate::{edge_host::EdgeHost, exit::Exit, failure::Failure, printer::Printer, project::InConfig};
 
@@ -181,33 +179,6 @@ pub fn known(state: &DeploymentState, in_config: InConfig) -> Result<(), Failure
     in_config.or_in(state.last_run_ms.is_some() || !state.records.is_empty())
 }
 
-/// Takes incarnations out of the state, under a hold of its own.
-pub fn forget(
-    store: &dyn StateStore,
-    deployment: &DeploymentId,
-    gone: Vec<Incarnation>,
-) -> Result<(), Failure> {
-    block_on(async {
-        let claim = Claim {
-            run: RunId::random(),
-            machine: machine(),
-            now_ms: now_ms(),
-            over: None,
-        };
-        let hold = match store.acquire(deployment, &claim).await? {
-            Acquired::Free(hold) | Acquired::TakenOver { hold, .. } => hold,
-            Acquired::Taken(other) => return Err(held(&other)),
-        };
-        let batch = Batch {
-            entries: Vec::new(),
-            changes: gone.into_iter().map(Change::Remove).collect(),
-        };
-        let appended = store.append(deployment, &hold, batch).await;
-        store.release(deployment, &hold).await?;
-        Ok(appended?)
-    })
-}
-
 /// Another run holds the deployment.
 pub fn held(hold: &Hold) -> Failure {
     Failure::new(Exit::Held, "run::held", held_by(hold))
@@ -245,9 +216,4 @@ pub fn time(ms: u64) -> String {
     jiff::Timestamp::from_millisecond(ms)
         .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
         .unwrap_or_default()
-}
-
-/// Now, in milliseconds since 1970.
-pub fn now_ms() -> u64 {
-    u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)
 }

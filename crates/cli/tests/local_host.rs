@@ -165,3 +165,38 @@ fn ten_starts_at_once_start_one_host() {
     pids.dedup();
     assert_eq!(pids.len(), 1, "{pids:?}");
 }
+
+#[test]
+fn tokens_are_made_listed_and_revoked_while_it_runs() {
+    let hosted = Hosted::new();
+    hosted.0.run(&["host", "token", "list"]).exits(1).says("host::not_running");
+    let endpoint = hosted.start()["endpoint"].as_str().unwrap().to_owned();
+    let status = |token: &str| -> String {
+        let authority = endpoint.trim_start_matches("http://");
+        let mut stream = std::net::TcpStream::connect(authority).unwrap();
+        let path = "/apis/forms.takoform.com/v1/resources/nosuch?space=default";
+        std::io::Write::write_all(
+            &mut stream,
+            format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n").as_bytes(),
+        )
+        .unwrap();
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    let made = hosted
+        .0
+        .run(&["--json", "host", "token", "create", "--tenant", "blue", "--scope", "api", "--label", "ci"])
+        .exits(0)
+        .event("host");
+    let text = made["text"].as_str().unwrap();
+    assert_eq!(status("wrong"), "401");
+    assert_ne!(status(text), "401");
+    hosted.0.run(&["host", "token", "list"]).exits(0).says("blue").says("ci");
+    let listed = hosted.0.run(&["host", "token", "list"]).exits(0);
+    assert!(!listed.said().contains(text));
+    let id = made["token"]["id"].as_str().unwrap();
+    hosted.0.run(&["host", "token", "revoke", id]).exits(0);
+    assert_eq!(status(text), "401");
+    hosted.0.run(&["host", "token", "revoke", id]).exits(1).says("host::unknown_token");
+}

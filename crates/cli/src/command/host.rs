@@ -11,12 +11,12 @@ use std::{
 use serde_json::{Value as Json, json};
 
 use crate::{
-    args::{Global, HostCommand},
+    args::{Global, HostCommand, TokenArgs, TokenCommand, TokenScope},
     exit::Exit,
     failure::{Failure, Outcome},
     localhost::{
         control::{self, Ask},
-        folder::{Folder, Info},
+        folder::{Folder, Info, Tenancy},
         serve, start, workerd,
     },
     printer::Printer,
@@ -26,8 +26,10 @@ use crate::{
 
 /// Starts, stops, shows or serves.
 pub fn run(global: &Global, command: &HostCommand, printer: &Printer) -> Outcome {
-    if let HostCommand::Serve(args) = command {
-        return serve::run(global, args, printer);
+    match command {
+        HostCommand::Serve(args) => return serve::run(global, args, printer),
+        HostCommand::Token(args) => return token(global, args, printer),
+        HostCommand::Start | HostCommand::Stop | HostCommand::Status | HostCommand::Logs { .. } => {}
     }
     let config = project::of(global)?;
     let folder = Folder::of(&config.root);
@@ -51,7 +53,7 @@ pub fn run(global: &Global, command: &HostCommand, printer: &Printer) -> Outcome
         }
         HostCommand::Status => status(&config.root, &folder, printer),
         HostCommand::Logs { follow, lines } => logs(&folder.log(), *follow, *lines, printer),
-        HostCommand::Serve(_) => Ok(Exit::Done),
+        HostCommand::Serve(_) | HostCommand::Token(_) => Ok(Exit::Done),
     }
 }
 
@@ -73,15 +75,7 @@ fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
         printer.out("the local host does not run; deploy and `notation host start` start it");
         return Ok(Exit::Done);
     };
-    let secret = folder.secret(control::SECRET).unwrap_or_default();
-    let answer = control::ask(info.control, &secret, Ask::Status).map_err(|error| {
-        Failure::new(
-            Exit::Fixable,
-            "host::no_answer",
-            format!("the local host (process {}) does not answer: {error}", info.pid),
-        )
-        .help("`notation host stop`, then `notation host start`")
-    })?;
+    let answer = ask(folder, &info, Ask::Status)?;
     let mut event = running(&info, folder);
     if let (Json::Object(event), Json::Object(answer)) = (&mut event, &answer) {
         event.extend(answer.clone());
@@ -109,6 +103,102 @@ fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
         cell::count(workers.len(), "worker process").replace("processs", "processes"),
         cell::count(resources, "host resource")
     ));
+    Ok(Exit::Done)
+}
+
+fn ask(folder: &Folder, info: &Info, ask: Ask) -> Result<Json, Failure> {
+    let secret = folder.secret(control::SECRET).unwrap_or_default();
+    control::ask(info.control, &secret, ask).map_err(|error| {
+        Failure::new(
+            Exit::Fixable,
+            "host::no_answer",
+            format!("the host (process {}) does not answer: {error}", info.pid),
+        )
+        .help("stop it and start it again: `notation host stop`, `notation host start`")
+    })
+}
+
+/// Makes, lists or revokes tokens of a living host. Who can read its folder may.
+fn token(global: &Global, args: &TokenArgs, printer: &Printer) -> Outcome {
+    let folder = match &args.data {
+        Some(data) => Folder::at(std::path::absolute(data).unwrap_or_else(|_| data.clone())),
+        None => Folder::of(&project::of(global)?.root),
+    };
+    let Tenancy::Running(info) = folder.tenancy().map_err(start::unusable)? else {
+        return Err(Failure::new(
+            Exit::Fixable,
+            "host::not_running",
+            format!("no host runs in {}", folder.path().display()),
+        )
+        .help("start it: `notation host start`, or `notation host serve --data DIR`"));
+    };
+    let question = match &args.command {
+        TokenCommand::Create {
+            tenant,
+            principal,
+            scope,
+            label,
+        } => {
+            let all = [TokenScope::Api, TokenScope::Sealed];
+            let scopes = if scope.is_empty() { all.as_slice() } else { scope };
+            let name = |scope: &TokenScope| match scope {
+                TokenScope::Api => "api".to_owned(),
+                TokenScope::Sealed => "sealed".to_owned(),
+            };
+            Ask::CreateToken {
+                tenant: tenant.clone(),
+                principal: principal.clone(),
+                scopes: scopes.iter().map(name).collect(),
+                label: label.clone(),
+            }
+        }
+        TokenCommand::List => Ask::ListTokens,
+        TokenCommand::Revoke { id } => Ask::RevokeToken { id: id.clone() },
+    };
+    let answer = ask(&folder, &info, question)?;
+    if let Some(error) = answer["error"].as_str() {
+        return Err(Failure::new(Exit::Fixable, "host::no_data", error));
+    }
+    let mut event = json!({ "running": true });
+    if let (Json::Object(event), Json::Object(answer)) = (&mut event, &answer) {
+        event.extend(answer.clone());
+    }
+    printer.event("host", event);
+    let row = |row: &Json| {
+        let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        let scopes: Vec<_> = row["scopes"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+        format!(
+            "{}   {}   {}   {}   {}   {}",
+            text("id"),
+            text("created"),
+            text("tenant"),
+            text("principal"),
+            scopes.join(","),
+            text("label")
+        )
+    };
+    match &args.command {
+        TokenCommand::Create { .. } => {
+            printer.say("this is shown once; keep it where only its user can read it");
+            printer.out(answer["text"].as_str().unwrap_or_default());
+        }
+        TokenCommand::List => {
+            for token in answer["tokens"].as_array().into_iter().flatten() {
+                printer.out(row(token).trim_end());
+            }
+        }
+        TokenCommand::Revoke { id } if answer["revoked"] == true => {
+            printer.out(format!("{id} is revoked"));
+        }
+        TokenCommand::Revoke { id } => {
+            return Err(Failure::new(
+                Exit::Fixable,
+                "host::unknown_token",
+                format!("the host has no token with the id {id}"),
+            )
+            .help("`notation host token list` shows the ids"));
+        }
+    }
     Ok(Exit::Done)
 }
 

@@ -1,17 +1,22 @@
 //! `notation state list|show|rm`: records of what is deployed.
 
-use notation_model::{Incarnation, Params, Record, Shape, Standing, Value};
+use std::sync::Arc;
+
+use notation_engine::RunOptions;
+use notation_model::{Params, Record, Shape, Standing, Value};
 use notation_state::DeploymentState;
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
     args::{Global, StateCommand},
+    command::run::{self, Wanted},
     exit::Exit,
     failure::{Failure, Outcome},
     printer::Printer,
+    progress::Teller,
     project,
     render::{cell, value},
-    session,
+    session::{self, Wiring},
 };
 
 /// Lists, shows or forgets records.
@@ -45,8 +50,6 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
         }
         StateCommand::Rm { id, yes, .. } => {
             let records = of(&state, id.as_str())?;
-            let gone: Vec<Incarnation> =
-                records.iter().map(|record| record.incarnation.clone()).collect();
             for record in &records {
                 printer.say(format!(
                     "{} stays at its provider and is no longer known: {}",
@@ -61,7 +64,13 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
                     return Err(Failure::new(Exit::Fixable, "run::refused", "nothing was forgotten"));
                 }
             }
-            session::forget(store.as_ref(), &deployment, gone)?;
+            let wiring = Wiring::of(&config, deployment.clone(), printer)?;
+            let session = run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));
+            session::block_on(async {
+                notation_engine::forget(&session, id, &RunOptions::default())
+                    .await
+                    .map_err(|error| wiring.failure(error))
+            })?;
             printer.event("state", json!({ "deployment": deployment.to_string(), "forgotten": id.as_str() }));
             printer.say(format!("{id} is forgotten"));
             Ok(Exit::Done)

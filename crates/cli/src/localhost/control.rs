@@ -14,13 +14,31 @@ use serde_json::Value as Json;
 pub const SECRET: &str = "control";
 
 /// What can be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
     /// What runs.
     Status,
     /// End, and the workers with it.
     Stop,
+    /// A new token.
+    CreateToken {
+        /// Whose resources it reaches.
+        tenant: String,
+        /// Who uses it.
+        principal: String,
+        /// `api`, `sealed`.
+        scopes: Vec<String>,
+        /// A remark.
+        label: String,
+    },
+    /// Every token, without its text.
+    ListTokens,
+    /// No more of this token.
+    RevokeToken {
+        /// Which.
+        id: String,
+    },
 }
 
 /// A question as it is sent.

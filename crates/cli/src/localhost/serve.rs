@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use notation_host::{Grant, Host, HostConfig, OpenError, Scope, fresh_token};
+use notation_host::{Grant, Host, HostConfig, OpenError, Scope, TokenRecord, fresh_token};
 use notation_runtime::{DRAIN_DEADLINE, Runtime, RuntimeConfig, StartError, State, TracingLog};
 use serde_json::{Value as Json, json};
 use tokio::{
@@ -279,16 +279,54 @@ async fn answer(stream: TcpStream, secret: &str, host: &Host, plane: &Plane, sto
     if question.secret != secret {
         return Ok(());
     }
+    let stops = question.ask == Ask::Stop;
     let answer = match question.ask {
         Ask::Status => status(host, plane),
         Ask::Stop => json!({ "stopping": true }),
+        Ask::CreateToken {
+            tenant,
+            principal,
+            scopes,
+            label,
+        } => {
+            let scopes = scopes.iter().filter_map(|scope| Scope::read(scope)).collect();
+            let grant = Grant {
+                tenant,
+                principal,
+                scopes,
+                label,
+            };
+            match host.create_token(grant).await {
+                Ok((record, text)) => json!({ "token": token_row(&record), "text": text }),
+                Err(error) => json!({ "error": error.to_string() }),
+            }
+        }
+        Ask::ListTokens => {
+            json!({ "tokens": host.tokens().iter().map(token_row).collect::<Vec<_>>() })
+        }
+        Ask::RevokeToken { id } => match host.revoke_token(&id).await {
+            Ok(revoked) => json!({ "revoked": revoked }),
+            Err(error) => json!({ "error": error.to_string() }),
+        },
     };
     stream.write_all(format!("{answer}\n").as_bytes()).await?;
     stream.flush().await?;
-    if question.ask == Ask::Stop {
+    if stops {
         stop.send_replace(true);
     }
     Ok(())
+}
+
+fn token_row(record: &TokenRecord) -> Json {
+    let scopes: Vec<_> = record.grant.scopes.iter().map(|scope| scope.as_str()).collect();
+    json!({
+        "id": record.id,
+        "tenant": record.grant.tenant,
+        "principal": record.grant.principal,
+        "scopes": scopes,
+        "label": record.grant.label,
+        "created": record.created,
+    })
 }
 
 /// What runs and what is stored.
