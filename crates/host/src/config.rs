@@ -18,6 +18,8 @@ pub struct HostConfig {
     pub endpoint_domain: String,
     /// Origin that discovery advertises; the request's own authority when absent.
     pub public_origin: Option<String>,
+    /// Certificate and key to serve with; plain HTTP is for loopback.
+    pub tls: Option<Tls>,
     /// How long an answer waits for the data plane.
     pub converge_timeout: Duration,
     /// Most requests at once; further ones are told to come again.
@@ -42,6 +44,7 @@ impl HostConfig {
             contracts: None,
             endpoint_domain: "endpoints.localhost".to_owned(),
             public_origin: None,
+            tls: None,
             converge_timeout: Duration::from_secs(60),
             max_requests: 1024,
             read_timeout: Duration::from_secs(30),
@@ -57,6 +60,15 @@ impl HostConfig {
         self.clock = Arc::new(FixedClock("2026-01-01T00:00:00Z".into()));
         self
     }
+}
+
+/// Files to serve TLS with, both PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    /// Certificate chain, the host's own first.
+    pub certificate: PathBuf,
+    /// Private key.
+    pub key: PathBuf,
 }
 
 /// Why a host cannot be opened.

@@ -61,6 +61,14 @@ pub enum ServeError {
     /// The conformance adapter is for loopback only.
     #[error("a host with the conformance adapter serves on loopback only, not on {0}")]
     NotLoopback(SocketAddr),
+    /// Certificate or key cannot be used.
+    #[error("TLS cannot be served with {path}: {reason}")]
+    Tls {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// Serving ended.
     #[error("serving ended")]
     Io(#[from] std::io::Error),
@@ -232,13 +240,9 @@ impl Host {
         if self.inner.config.conformance.is_some() && !address.ip().is_loopback() {
             return Err(ServeError::NotLoopback(address));
         }
-        crate::http::serve(
-            listener,
-            self.router(),
-            self.inner.config.read_timeout,
-            shutdown,
-        )
-        .await;
+        let config = &self.inner.config;
+        let tls = config.tls.as_ref().map(crate::tls::acceptor).transpose()?;
+        crate::http::serve(listener, tls, self.router(), config.read_timeout, shutdown).await;
         self.flush().await.ok();
         Ok(())
     }

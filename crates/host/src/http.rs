@@ -139,11 +139,17 @@ async fn open_routes(host: &Host, head: &Head) -> Option<Result<Reply, ApiError>
     }
     match head.path.as_str() {
         notation_edge_api::DISCOVERY_PATH => {
-            let origin = host.inner.config.public_origin.clone();
-            let origin = origin.or_else(|| {
+            let config = &host.inner.config;
+            let scheme = if config.tls.is_some() {
+                "https"
+            } else {
+                "http"
+            };
+            let asked = || {
                 head.authority()
-                    .map(|authority| format!("http://{authority}"))
-            });
+                    .map(|authority| format!("{scheme}://{authority}"))
+            };
+            let origin = config.public_origin.clone().or_else(asked);
             Some(match origin {
                 Some(origin) => Ok(Reply::json(200, bytes(&Discovery::at(&origin)))),
                 None => Err(ApiError::invalid("the request has no Host header")),

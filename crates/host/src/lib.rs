@@ -26,11 +26,12 @@ mod snapshot;
 mod status_page;
 mod store;
 mod support;
+mod tls;
 mod token;
 
 pub use blobs::Blobs;
 pub use clock::{Clock, FixedClock, SystemClock};
-pub use config::{HostConfig, OpenError};
+pub use config::{HostConfig, OpenError, Tls};
 pub use contracts::{ContractError, ContractErrors, Contracts};
 pub use data_plane::{BundleSource, ConvergeError, DataPlane, NoDataPlane};
 pub use host::{Host, HostError, ServeError};

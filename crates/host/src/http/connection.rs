@@ -7,6 +7,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 /// Largest head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 65_536;
@@ -18,6 +19,7 @@ const GRACE: Duration = Duration::from_secs(30);
 /// with their request.
 pub async fn serve(
     listener: TcpListener,
+    tls: Option<TlsAcceptor>,
     router: Router,
     read_timeout: Duration,
     shutdown: impl Future<Output = ()>,
@@ -49,12 +51,24 @@ pub async fn serve(
             tracing::debug!(%error, "no TCP_NODELAY");
         }
         let service = TowerToHyperService::new(router.clone());
-        let connection = builder
-            .serve_connection(TokioIo::new(stream), service)
-            .into_owned();
-        let connection = graceful.watch(connection);
+        let (builder, watcher, tls) = (builder.clone(), graceful.watcher(), tls.clone());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            let served = match tls {
+                None => {
+                    let connection = builder.serve_connection(TokioIo::new(stream), service);
+                    watcher.watch(connection.into_owned()).await
+                }
+                Some(tls) => {
+                    let handshake = tokio::time::timeout(read_timeout, tls.accept(stream)).await;
+                    let Ok(Ok(stream)) = handshake else {
+                        tracing::debug!("a TLS handshake did not come to its end");
+                        return;
+                    };
+                    let connection = builder.serve_connection(TokioIo::new(stream), service);
+                    watcher.watch(connection.into_owned()).await
+                }
+            };
+            if let Err(error) = served {
                 tracing::debug!(error, "a connection ended early");
             }
         });

@@ -196,3 +196,64 @@ async fn the_openapi_document_lists_every_route() {
         assert!(operation["responses"]["401"].is_object());
     }
 }
+
+#[tokio::test]
+async fn tls_is_served_with_a_given_certificate() {
+    let temp = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let tls = notation_host::Tls {
+        certificate: temp.path().join("cert.pem"),
+        key: temp.path().join("key.pem"),
+    };
+    std::fs::write(&tls.certificate, made.cert.pem()).unwrap();
+    std::fs::write(&tls.key, made.signing_key.serialize_pem()).unwrap();
+    let open = |name: &str, tls: notation_host::Tls| {
+        let config = HostConfig {
+            tls: Some(tls),
+            ..config(&temp.path().join(name))
+        };
+        notation_host::Host::open(config, std::sync::Arc::new(notation_host::NoDataPlane))
+    };
+    let host = open("good", tls.clone()).await.unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move { host.serve(listener, std::future::pending()).await });
+    let trusted = reqwest::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([trusted])
+        .build()
+        .unwrap();
+    let target = format!("https://localhost:{port}/.well-known/takoform/v1beta1");
+    let discovery: Value = serde_json::from_slice(
+        &http
+            .get(target)
+            .send()
+            .await
+            .unwrap()
+            .bytes()
+            .await
+            .unwrap(),
+    )
+    .unwrap();
+    assert_eq!(
+        discovery["endpoints"]["api"],
+        format!("https://localhost:{port}{API}")
+    );
+
+    let bad = open(
+        "bad",
+        notation_host::Tls {
+            key: temp.path().join("absent.pem"),
+            ..tls
+        },
+    )
+    .await
+    .unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let refused = bad
+        .serve(listener, std::future::pending())
+        .await
+        .unwrap_err();
+    assert!(refused.to_string().contains("absent.pem"));
+}
