@@ -71,7 +71,9 @@ impl EdgeHost {
             })
         })?;
         let url = |address: std::net::SocketAddr| {
-            format!("http://{address}/").parse().expect("an address makes a URL")
+            format!("http://{address}/")
+                .parse()
+                .expect("an address makes a URL")
         };
         Ok(EdgeConfig {
             endpoint: url(info.api),

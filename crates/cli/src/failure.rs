@@ -217,7 +217,9 @@ fn place_json(origin: &Origin) -> Json {
 impl fmt::Display for Plain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        self.related.iter().try_for_each(|line| write!(f, "\n{line}"))
+        self.related
+            .iter()
+            .try_for_each(|line| write!(f, "\n{line}"))
     }
 }
 
@@ -235,7 +237,9 @@ impl Diagnostic for Plain {
     }
 
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        self.place.as_ref().map(|spot| &spot.source as &dyn miette::SourceCode)
+        self.place
+            .as_ref()
+            .map(|spot| &spot.source as &dyn miette::SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
@@ -322,7 +326,10 @@ fn spot(root: &Path, problem: &PlanProblem) -> Option<Spot> {
         | PlanProblem::BadContribution { origin, .. } => one(origin),
         PlanProblem::SecondValue { first, second, .. } => Spot::of(
             root,
-            &[(second, "given again".to_owned()), (first, "given first".to_owned())],
+            &[
+                (second, "given again".to_owned()),
+                (first, "given first".to_owned()),
+            ],
         ),
         PlanProblem::DuplicateIdentity {
             first_origin,

@@ -50,7 +50,11 @@ impl Printer {
     /// Prints text that is asked for as it is, e.g. a script: the same with `--json`.
     pub fn raw(&self, text: &str) {
         let mut stdout = io::stdout().lock();
-        gone(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+        gone(
+            stdout
+                .write_all(text.as_bytes())
+                .and_then(|()| stdout.flush()),
+        );
     }
 
     /// Tells a person something.
@@ -101,11 +105,15 @@ impl Printer {
 
 /// RFC 3339, in UTC, to the millisecond.
 pub fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+        .to_string()
 }
 
 fn width() -> usize {
-    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let asked = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok());
     let seen = || {
         terminal_size::terminal_size_of(io::stderr())
             .or_else(|| terminal_size::terminal_size_of(io::stdout()))
@@ -119,7 +127,11 @@ fn line(stream: &mut impl io::Write, text: &str) {
     let end = if ended { "" } else { "\n" };
     // One write, so that lines of two processes on one terminal do not mix.
     let whole = format!("{text}{end}");
-    gone(stream.write_all(whole.as_bytes()).and_then(|()| stream.flush()));
+    gone(
+        stream
+            .write_all(whole.as_bytes())
+            .and_then(|()| stream.flush()),
+    );
 }
 
 /// A reader that went away (`notation state list main | head`) is no problem of ours, and a

@@ -46,7 +46,10 @@ impl Teller {
     /// Takes the moving lines away; what was said above them stays.
     pub fn finish(&self) {
         if let Some(moving) = &self.moving {
-            let mut running = moving.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut running = moving
+                .running
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             for (_, bar) in std::mem::take(&mut *running) {
                 bar.finish_and_clear();
             }
@@ -70,7 +73,10 @@ impl Teller {
         bar.set_style(style);
         bar.set_message(format!("{}  {}", step.resource, verb(step.transition)));
         bar.enable_steady_tick(Duration::from_millis(120));
-        let mut running = moving.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = moving
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         running.insert(step.key.clone(), bar);
     }
 
@@ -84,7 +90,10 @@ impl Teller {
         );
         match &self.moving {
             Some(moving) => {
-                let running = moving.running.lock().unwrap_or_else(PoisonError::into_inner);
+                let running = moving
+                    .running
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 if let Some(bar) = running.get(&step.key) {
                     bar.set_message(cell::cut(&text, self.printer.width.saturating_sub(14)));
                 }
@@ -95,7 +104,10 @@ impl Teller {
 
     fn end(&self, step: &StepEvent) {
         if let Some(moving) = &self.moving {
-            let mut running = moving.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut running = moving
+                .running
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             if let Some(bar) = running.remove(&step.key) {
                 bar.finish_and_clear();
             }
@@ -114,7 +126,9 @@ impl EventSink for Teller {
             EngineEvent::StepStarted(step) => self.start(step),
             EngineEvent::StepWaiting(step) => self.wait(step),
             // Its passes were told one by one.
-            EngineEvent::StepDone(step) if matches!(step.key.role, Role::Settle { pass: 0 }) => self.end(step),
+            EngineEvent::StepDone(step) if matches!(step.key.role, Role::Settle { pass: 0 }) => {
+                self.end(step)
+            }
             EngineEvent::StepDone(step) => {
                 self.end(step);
                 self.line(&format!(
@@ -162,7 +176,10 @@ impl EventSink for Teller {
                 self.line(&format!("waiting: {}", session::held_by(hold)));
             }
             EngineEvent::HoldTakenOver(hold) => {
-                self.line(&format!("taken over from a run that is gone: {}", session::held_by(hold)));
+                self.line(&format!(
+                    "taken over from a run that is gone: {}",
+                    session::held_by(hold)
+                ));
             }
         }
     }

@@ -128,7 +128,10 @@ fn stage(config: &ProjectConfig, args: &Entry, command: &str) -> Result<StageNam
         "usage::no_stage",
         "no stage is given, and notation.config.ts has no defaultStage",
     )
-    .help(format!("type: notation {command} {} --stage dev (or another stage)", args.entry)))
+    .help(format!(
+        "type: notation {command} {} --stage dev (or another stage)",
+        args.entry
+    )))
 }
 
 /// How alike two names are, from 0 to 1.

@@ -18,14 +18,22 @@ fn document() -> String {
         section(&mut text, command, "notation", 2);
     }
     text.push_str("\n## Exit statuses\n\n");
-    text.push_str(&root.get_after_help().map(ToString::to_string).unwrap_or_default());
+    text.push_str(
+        &root
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    );
     text.push('\n');
     text
 }
 
 fn section(text: &mut String, command: &Command, before: &str, level: usize) {
     let name = format!("{before} {}", command.get_name());
-    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let about = command
+        .get_about()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let _ = write!(text, "\n{} {name}\n\n{about}.\n", "#".repeat(level));
     let below: Vec<&Command> = command.get_subcommands().collect();
     if below.is_empty() {
@@ -45,7 +53,10 @@ fn options(text: &mut String, command: &Command, wanted: impl Fn(&clap::Arg) -> 
         .filter(|argument| wanted(argument) && !argument.is_hide_set())
         .filter(|argument| !matches!(argument.get_id().as_str(), "help" | "version"));
     for argument in arguments {
-        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        let help = argument
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let default: Vec<_> = argument
             .get_default_values()
             .iter()
@@ -63,12 +74,16 @@ fn options(text: &mut String, command: &Command, wanted: impl Fn(&clap::Arg) -> 
 
 #[test]
 fn the_reference_is_current() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/commands.md");
+    let path =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/commands.md");
     let made = document();
     if std::env::var_os("NOTATION_WRITE_REFERENCE").is_some() {
         std::fs::create_dir_all(path.parent().expect("it has one")).unwrap();
         std::fs::write(&path, &made).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == made, "run this test with NOTATION_WRITE_REFERENCE=1 and commit the file");
+    assert!(
+        kept == made,
+        "run this test with NOTATION_WRITE_REFERENCE=1 and commit the file"
+    );
 }

@@ -57,7 +57,8 @@ const FORMAT: u32 = 1;
 impl Flags {
     /// Those of the command line.
     pub fn of(shaping: &Shaping) -> Flags {
-        let texts = |ids: &[notation_model::ResourceId]| ids.iter().map(ToString::to_string).collect();
+        let texts =
+            |ids: &[notation_model::ResourceId]| ids.iter().map(ToString::to_string).collect();
         Flags {
             no_refresh: shaping.no_refresh,
             target: texts(&shaping.target),
@@ -71,7 +72,10 @@ impl Flags {
         let ids = |texts: &[String]| {
             texts
                 .iter()
-                .map(|text| text.parse().map_err(|_| not_a_plan("it names an impossible id")))
+                .map(|text| {
+                    text.parse()
+                        .map_err(|_| not_a_plan("it names an impossible id"))
+                })
                 .collect::<Result<Vec<_>, _>>()
         };
         Ok(Shaping {
@@ -86,7 +90,12 @@ impl Flags {
 
 impl SavedPlan {
     /// What is to be kept of a plan.
-    pub fn of(plan: &Plan, flags: Flags, desired: &DesiredGraph, records: &BTreeMap<Incarnation, Record>) -> SavedPlan {
+    pub fn of(
+        plan: &Plan,
+        flags: Flags,
+        desired: &DesiredGraph,
+        records: &BTreeMap<Incarnation, Record>,
+    ) -> SavedPlan {
         let mut salt = [0; 16];
         getrandom::fill(&mut salt).expect("the system has a source of randomness");
         let salt = hex::encode(salt);
@@ -119,7 +128,8 @@ impl SavedPlan {
     /// Reads it.
     pub fn read(path: &Path) -> Result<SavedPlan, Failure> {
         let bytes = fs::read(path).map_err(|error| unreadable(path, "read", &error))?;
-        let saved: SavedPlan = serde_json::from_slice(&bytes).map_err(|error| not_a_plan(&error.to_string()))?;
+        let saved: SavedPlan =
+            serde_json::from_slice(&bytes).map_err(|error| not_a_plan(&error.to_string()))?;
         if saved.format != FORMAT || saved.notation != env!("CARGO_PKG_VERSION") {
             return Err(not_a_plan(&format!("version {} wrote it", saved.notation)));
         }
@@ -127,18 +137,32 @@ impl SavedPlan {
     }
 
     /// Refuses unless planning again gave the very same plan, from the same program and state.
-    pub fn unmoved(&self, plan: &Plan, desired: &DesiredGraph, records: &BTreeMap<Incarnation, Record>) -> Result<(), Failure> {
+    pub fn unmoved(
+        &self,
+        plan: &Plan,
+        desired: &DesiredGraph,
+        records: &BTreeMap<Incarnation, Record>,
+    ) -> Result<(), Failure> {
         if self.deployment != plan.deployment.to_string() {
             return Err(Failure::new(
                 Exit::Fixable,
                 "plan_file::other_deployment",
-                format!("the plan was saved for {}, not for {}", self.deployment, plan.deployment),
+                format!(
+                    "the plan was saved for {}, not for {}",
+                    self.deployment, plan.deployment
+                ),
             )
             .help("name the entry and stage that the plan was made for"));
         }
-        let mut moved = differences("in the program", &self.program, &program(desired, &self.salt));
+        let mut moved = differences(
+            "in the program",
+            &self.program,
+            &program(desired, &self.salt),
+        );
         moved.extend(differences("in the state", &self.state, &versions(records)));
-        if moved.is_empty() && self.plan["steps"] != plan_json::plan(Shown { plan, records })["steps"] {
+        if moved.is_empty()
+            && self.plan["steps"] != plan_json::plan(Shown { plan, records })["steps"]
+        {
             moved.push("what the providers have, or a secret".into());
         }
         if moved.is_empty() {
@@ -157,8 +181,15 @@ impl SavedPlan {
     }
 }
 
-fn differences<T: PartialEq>(place: &str, before: &BTreeMap<String, T>, now: &BTreeMap<String, T>) -> Vec<String> {
-    let gone = before.keys().filter(|id| !now.contains_key(*id)).map(|id| format!("{id} {place}: gone"));
+fn differences<T: PartialEq>(
+    place: &str,
+    before: &BTreeMap<String, T>,
+    now: &BTreeMap<String, T>,
+) -> Vec<String> {
+    let gone = before
+        .keys()
+        .filter(|id| !now.contains_key(*id))
+        .map(|id| format!("{id} {place}: gone"));
     let come = now.iter().filter_map(|(id, value)| match before.get(id) {
         None => Some(format!("{id} {place}: new")),
         Some(old) if old != value => Some(format!("{id} {place}: changed")),
@@ -185,7 +216,14 @@ fn digest(desired: &Desired, salt: &str) -> String {
     let depend_on: Vec<_> = desired.depend_on.iter().map(|edge| &edge.target).collect();
     let whole = format!(
         "{salt} {:?}",
-        (&desired.ty, &desired.config, contributions, depend_on, &desired.marks, &desired.formerly)
+        (
+            &desired.ty,
+            &desired.config,
+            contributions,
+            depend_on,
+            &desired.marks,
+            &desired.formerly
+        )
     );
     hex::encode(Sha256::digest(whole.as_bytes()))
 }

@@ -7,15 +7,17 @@ use std::{
     sync::Arc,
 };
 
-use notation_model::{DeploymentId, TypeSet};
 use notation_engine::{DriftCheck, EngineError, RunOptions};
+use notation_model::{DeploymentId, TypeSet};
 use notation_program::ProjectConfig;
 use notation_provider::{Provider, Registry};
 use notation_provider_edge::EdgeProvider;
 use notation_provider_sim::SimProvider;
 use notation_state::{DeploymentState, Hold, KeySource, Machine, SqliteStore, StateStore, Summary};
 
-use crate::{edge_host::EdgeHost, exit::Exit, failure::Failure, printer::Printer, project::InConfig};
+use crate::{
+    edge_host::EdgeHost, exit::Exit, failure::Failure, printer::Printer, project::InConfig,
+};
 
 /// Runs the asynchronous part of a command. One thread: nothing here computes for long.
 pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -23,7 +25,11 @@ pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, 
         .enable_all()
         .build()
         .map_err(|error| {
-            Failure::new(Exit::Fixable, "system::no_threads", format!("no event loop can be made: {error}"))
+            Failure::new(
+                Exit::Fixable,
+                "system::no_threads",
+                format!("no event loop can be made: {error}"),
+            )
         })?
         .block_on(work)
 }
@@ -31,7 +37,9 @@ pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, 
 /// The state store of a project: `NOTATION_STATE`, else `state` of the config, else SQLite in
 /// `.notation/`. Reading makes no file.
 pub fn store(config: &ProjectConfig) -> Result<Arc<dyn StateStore>, Failure> {
-    let url = env::var("NOTATION_STATE").ok().or_else(|| config.state.clone());
+    let url = env::var("NOTATION_STATE")
+        .ok()
+        .or_else(|| config.state.clone());
     let path = match url {
         None => config.root.join(".notation").join("state.db"),
         Some(url) => sqlite_path(&config.root, &url)?,
@@ -73,8 +81,12 @@ fn key_source() -> Result<KeySource, Failure> {
 /// The user's own folders.
 fn folders() -> Result<directories::ProjectDirs, Failure> {
     directories::ProjectDirs::from("", "", "notation").ok_or_else(|| {
-        Failure::new(Exit::Fixable, "system::no_home", "this user has no home folder")
-            .help("set HOME, or NOTATION_KEY_FILE and NOTATION_CACHE_DIR")
+        Failure::new(
+            Exit::Fixable,
+            "system::no_home",
+            "this user has no home folder",
+        )
+        .help("set HOME, or NOTATION_KEY_FILE and NOTATION_CACHE_DIR")
     })
 }
 
@@ -96,15 +108,24 @@ pub fn sim_dir(config: &ProjectConfig) -> PathBuf {
 
 /// This process on this machine.
 pub fn machine() -> Machine {
-    let named = env::var("NOTATION_MACHINE").ok().filter(|name| !name.is_empty());
+    let named = env::var("NOTATION_MACHINE")
+        .ok()
+        .filter(|name| !name.is_empty());
     Machine::here(named.unwrap_or_else(|| {
-        rustix::system::uname().nodename().to_string_lossy().into_owned()
+        rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned()
     }))
 }
 
 /// Every type that programs can use. Needs nobody to be there.
 pub fn types() -> TypeSet {
-    TypeSet::new(notation_provider_sim::types().into_iter().chain(notation_provider_edge::types()))
+    TypeSet::new(
+        notation_provider_sim::types()
+            .into_iter()
+            .chain(notation_provider_edge::types()),
+    )
 }
 
 /// One deployment with its store and the providers.
@@ -121,7 +142,11 @@ pub struct Wiring {
 
 impl Wiring {
     /// Wires a deployment of a project. Nothing is opened or started yet.
-    pub fn of(config: &ProjectConfig, deployment: DeploymentId, printer: &Printer) -> Result<Wiring, Failure> {
+    pub fn of(
+        config: &ProjectConfig,
+        deployment: DeploymentId,
+        printer: &Printer,
+    ) -> Result<Wiring, Failure> {
         let edge = EdgeHost::of(config.root.clone(), printer);
         let providers: Vec<Arc<dyn Provider>> = vec![
             Arc::new(SimProvider::open(sim_dir(config))),
@@ -157,7 +182,11 @@ impl Wiring {
         let found = tokio::task::spawn_blocking(move || edge.find()).await;
         found
             .unwrap_or_else(|_| {
-                Err(Failure::new(Exit::Bug, "notation::bug", "the search for the host broke off"))
+                Err(Failure::new(
+                    Exit::Bug,
+                    "notation::bug",
+                    "the search for the host broke off",
+                ))
             })
             .map(drop)
     }
@@ -207,7 +236,9 @@ pub fn needs_yes(command: &str) -> Failure {
         "usage::needs_yes",
         format!("{command} asks before it changes something, and there is no terminal to ask on"),
     )
-    .help(format!("look at what it would do, then type: notation {command} ... --yes"))
+    .help(format!(
+        "look at what it would do, then type: notation {command} ... --yes"
+    ))
 }
 
 /// Milliseconds since 1970 as RFC 3339.

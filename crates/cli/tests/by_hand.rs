@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 use support::{Project, ran};
 
-const ONE: &str = "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\n";
+const ONE: &str =
+    "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\n";
 
 fn on_dev(shop: &Project, arguments: &[&str]) -> support::Ran {
     let mut all = arguments.to_vec();
@@ -21,13 +22,21 @@ fn on_dev(shop: &Project, arguments: &[&str]) -> support::Ran {
 fn a_forgotten_resource_stays_and_is_found_again_by_its_tags() {
     let shop = Project::new();
     shop.program(ONE).deploy().exits(0);
-    on_dev(&shop, &["state", "rm", "main", "a"]).exits(2).says("usage::needs_yes");
-    on_dev(&shop, &["state", "rm", "main", "a", "--yes"]).exits(0).says("no longer known");
-    on_dev(&shop, &["state", "show", "main", "a"]).exits(1).says("state::unknown_resource");
+    on_dev(&shop, &["state", "rm", "main", "a"])
+        .exits(2)
+        .says("usage::needs_yes");
+    on_dev(&shop, &["state", "rm", "main", "a", "--yes"])
+        .exits(0)
+        .says("no longer known");
+    on_dev(&shop, &["state", "show", "main", "a"])
+        .exits(1)
+        .says("state::unknown_resource");
     assert_eq!(shop.objects().len(), 1);
     shop.deploy().exits(0);
     assert_eq!(shop.objects().len(), 1);
-    on_dev(&shop, &["state", "show", "main", "a"]).exits(0).says("shop-dev-a");
+    on_dev(&shop, &["state", "show", "main", "a"])
+        .exits(0)
+        .says("shop-dev-a");
 }
 
 #[test]
@@ -41,9 +50,15 @@ fn an_object_of_somebody_else_is_adopted_by_import() {
         all.extend(["--stage", "other"]);
         shop.run(&all)
     };
-    other(&["deploy", "main", "--yes"]).exits(3).says("shop:dev:main");
-    other(&["import", "main", "mine", "nosuch"]).exits(1).says("nosuch");
-    other(&["import", "main", "mine", "shop-dev-a"]).exits(0).says("mine");
+    other(&["deploy", "main", "--yes"])
+        .exits(3)
+        .says("shop:dev:main");
+    other(&["import", "main", "mine", "nosuch"])
+        .exits(1)
+        .says("nosuch");
+    other(&["import", "main", "mine", "shop-dev-a"])
+        .exits(0)
+        .says("mine");
     other(&["deploy", "main", "--yes"]).exits(0);
     assert_eq!(shop.objects()["shop-dev-a"]["params"]["code"], "new");
     assert_eq!(shop.objects().len(), 1);
@@ -55,24 +70,42 @@ fn an_ambiguous_create_is_answered_by_hand() {
     shop.program("import { Blind } from \"@notation/sim\";\nnew Blind({ id: \"dark\", config: { value: 1 } });\n");
     shop.faults(json!([{ "op": "create", "name": "*", "do": "kill_after" }]));
     assert_eq!(shop.deploy().status, None);
-    shop.deploy().exits(1).says("run::ambiguous_create").says("resolve main dark");
+    shop.deploy()
+        .exits(1)
+        .says("run::ambiguous_create")
+        .says("resolve main dark");
     let id = shop.objects().keys().next().unwrap().clone();
     on_dev(&shop, &["resolve", "main", "dark"]).exits(2);
     on_dev(&shop, &["resolve", "main", "dark", "--created", &id]).exits(0);
     shop.deploy().exits(0);
     assert_eq!(shop.objects().len(), 1);
-    on_dev(&shop, &["resolve", "main", "dark", "--absent"]).exits(1).says("run::nothing_to_resolve");
+    on_dev(&shop, &["resolve", "main", "dark", "--absent"])
+        .exits(1)
+        .says("run::nothing_to_resolve");
 }
 
 #[test]
 fn an_interrupt_waits_for_running_calls_and_the_next_run_goes_on() {
     let shop = Project::new();
-    let many: String = (0..30).map(|i| format!("new Thing({{ id: \"t{i}\", config: {{}} }});\n")).collect();
-    shop.program(&format!("import {{ Thing }} from \"@notation/sim\";\n{many}"));
+    let many: String = (0..30)
+        .map(|i| format!("new Thing({{ id: \"t{i}\", config: {{}} }});\n"))
+        .collect();
+    shop.program(&format!(
+        "import {{ Thing }} from \"@notation/sim\";\n{many}"
+    ));
     shop.faults(json!({ "latency_ms": 150, "faults": [] }));
     let child = shop
         .command()
-        .args(["--json", "deploy", "main", "--stage", "dev", "--yes", "--parallelism", "2"])
+        .args([
+            "--json",
+            "deploy",
+            "main",
+            "--stage",
+            "dev",
+            "--yes",
+            "--parallelism",
+            "2",
+        ])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -83,13 +116,20 @@ fn an_interrupt_waits_for_running_calls_and_the_next_run_goes_on() {
         assert!(std::time::Instant::now() < deadline, "no object was made");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
     let stopped = ran(child.wait_with_output().unwrap()).exits(130);
     assert_eq!(stopped.event("report")["status"], "interrupted");
     let made = shop.objects().len();
     assert!(made < 30, "{made}");
     shop.faults(json!([]));
-    shop.run(&["deploy", "main", "--stage", "dev", "--yes", "--no-wait"]).exits(0);
+    shop.run(&["deploy", "main", "--stage", "dev", "--yes", "--no-wait"])
+        .exits(0);
     assert_eq!(shop.objects().len(), 30);
     shop.is_quiet();
 }
@@ -102,8 +142,12 @@ fn an_entry_that_left_the_config_can_still_be_shown_and_destroyed() {
         "notation.config.ts",
         "import { defineConfig } from \"@notation/core\";\nexport default defineConfig({ app: \"shop\", entries: { other: \"infra/main.ts\" } });\n",
     );
-    on_dev(&shop, &["deploy", "main", "--yes"]).exits(2).says("usage::unknown_entry");
-    on_dev(&shop, &["state", "list", "main"]).exits(0).says("shop-dev-a");
+    on_dev(&shop, &["deploy", "main", "--yes"])
+        .exits(2)
+        .says("usage::unknown_entry");
+    on_dev(&shop, &["state", "list", "main"])
+        .exits(0)
+        .says("shop-dev-a");
     on_dev(&shop, &["destroy", "main", "--yes"]).exits(0);
     assert!(shop.objects().is_empty());
 }
@@ -119,13 +163,25 @@ fn types_are_laid_and_a_new_project_is_made_once() {
             .unwrap();
         ran(output)
     };
-    run(&["init", "Orders_App"]).exits(0).says("notation deploy app");
-    let config = std::fs::read_to_string(place.path().join("Orders_App/notation.config.ts")).unwrap();
+    run(&["init", "Orders_App"])
+        .exits(0)
+        .says("notation deploy app");
+    let config =
+        std::fs::read_to_string(place.path().join("Orders_App/notation.config.ts")).unwrap();
     assert!(config.contains("orders-app"), "{config}");
     run(&["--project", "Orders_App", "check", "app"]).exits(0);
     run(&["--project", "Orders_App", "types"]).exits(0);
     for format in ["mermaid", "dot", "svg"] {
-        run(&["--project", "Orders_App", "graph", "app", "--format", format]).exits(0).says("cycle");
+        run(&[
+            "--project",
+            "Orders_App",
+            "graph",
+            "app",
+            "--format",
+            format,
+        ])
+        .exits(0)
+        .says("cycle");
     }
     run(&["init", "Orders_App"]).exits(1);
     run(&["init", "x", "--app", "Bad_Name"]).exits(2);
@@ -139,5 +195,7 @@ fn the_simulated_cloud_is_shown_and_emptied() {
     shop.run(&["sim", "reset"]).exits(0);
     assert!(shop.objects().is_empty());
     on_dev(&shop, &["refresh", "main"]).exits(0).says("gone");
-    on_dev(&shop, &["plan", "main"]).exits(0).says("was found gone");
+    on_dev(&shop, &["plan", "main"])
+        .exits(0)
+        .says("was found gone");
 }

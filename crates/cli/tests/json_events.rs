@@ -31,17 +31,24 @@ fn set_secret(shop: &Project) {
 /// Every line of stdout is an event of the published schema.
 #[track_caller]
 fn in_shape(ran: Ran) -> Ran {
-    let schema: Json = serde_json::from_str(include_str!("../../../docs/events.schema.json")).unwrap();
+    let schema: Json =
+        serde_json::from_str(include_str!("../../../docs/events.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for event in ran.events() {
-        let wrong: Vec<String> = validator.iter_errors(&event).map(|error| error.to_string()).collect();
+        let wrong: Vec<String> = validator
+            .iter_errors(&event)
+            .map(|error| error.to_string())
+            .collect();
         assert!(wrong.is_empty(), "{event:#}\n{wrong:#?}");
     }
     ran
 }
 
 fn events(ran: &Ran, name: &str) -> Vec<Json> {
-    ran.events().into_iter().filter(|event| event["event"] == name).collect()
+    ran.events()
+        .into_iter()
+        .filter(|event| event["event"] == name)
+        .collect()
 }
 
 #[test]
@@ -49,9 +56,15 @@ fn a_deploy_tells_its_plan_its_steps_and_its_report() {
     let shop = Project::new();
     shop.program(PAIR);
     set_secret(&shop);
-    let ran = in_shape(shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"]).exits(0));
+    let ran = in_shape(
+        shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"])
+            .exits(0),
+    );
     for event in ran.events() {
-        assert!(event["event"].is_string() && event["at"].is_string(), "{event}");
+        assert!(
+            event["event"].is_string() && event["at"].is_string(),
+            "{event}"
+        );
         let at = event["at"].as_str().unwrap();
         assert!(at.ends_with('Z') && at.contains('T'), "{at}");
     }
@@ -66,22 +79,52 @@ fn a_deploy_tells_its_plan_its_steps_and_its_report() {
     assert_eq!(step["type"], "sim/Worker");
     assert_eq!(step["generation"], 0);
     assert_eq!(step["transition"], "create");
-    assert!(step["after"].as_array().is_some_and(|after| !after.is_empty()));
+    assert!(
+        step["after"]
+            .as_array()
+            .is_some_and(|after| !after.is_empty())
+    );
     let whole = plan.to_string();
     assert!(whole.contains(r#"{"secret":true}"#), "{whole}");
     assert!(whole.contains(r#"{"unknown":"a.Name"}"#), "{whole}");
     assert!(!ran.said().contains("hunter2"));
-    let settle = plan["steps"].as_array().unwrap().iter().find(|step| step["goal"] == "settled").unwrap();
-    assert!(settle["cycle"].is_string() && settle["resource"].is_null() && settle["transition"].is_null());
-    let mut members: Vec<_> = plan["cycles"][0]["members"].as_array().unwrap().iter().map(Json::to_string).collect();
+    let settle = plan["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|step| step["goal"] == "settled")
+        .unwrap();
+    assert!(
+        settle["cycle"].is_string()
+            && settle["resource"].is_null()
+            && settle["transition"].is_null()
+    );
+    let mut members: Vec<_> = plan["cycles"][0]["members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(Json::to_string)
+        .collect();
     members.sort();
     assert_eq!(members, [r#""a""#, r#""b""#]);
     assert_eq!(plan["cycles"][0]["placeholders"], json!(["a"]));
     assert_eq!(events(&ran, "step_started").len(), 3);
     let done = events(&ran, "step_done");
-    let names: Vec<_> = done.iter().map(|step| (step["resource"].as_str(), step["transition"].as_str())).collect();
-    assert!(names.starts_with(&[(Some("a"), Some("create")), (Some("b"), Some("create")), (Some("a"), Some("update"))]), "{names:?}");
-    assert!(done.iter().all(|step| step["took_ms"].is_u64() && step["attempt"].is_u64() && step["key"].is_string()));
+    let names: Vec<_> = done
+        .iter()
+        .map(|step| (step["resource"].as_str(), step["transition"].as_str()))
+        .collect();
+    assert!(
+        names.starts_with(&[
+            (Some("a"), Some("create")),
+            (Some("b"), Some("create")),
+            (Some("a"), Some("update"))
+        ]),
+        "{names:?}"
+    );
+    assert!(done.iter().all(|step| step["took_ms"].is_u64()
+        && step["attempt"].is_u64()
+        && step["key"].is_string()));
     let report = ran.event("report");
     assert_eq!(report["status"], "done");
     assert_eq!(report["outputs"]["nameOfA"], "shop-dev-a");
@@ -95,14 +138,25 @@ fn a_failed_step_and_what_it_blocks_are_told() {
     shop.program(PAIR);
     set_secret(&shop);
     shop.faults(json!([{ "op": "create", "name": "shop-dev-b", "do": "fail" }]));
-    let ran = in_shape(shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"]).exits(3));
+    let ran = in_shape(
+        shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"])
+            .exits(3),
+    );
     assert_eq!(events(&ran, "step_failed")[0]["resource"], "b");
     let report = ran.event("report");
     assert_eq!(report["status"], "failed");
     assert_eq!(report["failed"][0]["resource"], "b");
-    assert!(report["blocked"].as_array().is_some_and(|blocked| !blocked.is_empty()));
+    assert!(
+        report["blocked"]
+            .as_array()
+            .is_some_and(|blocked| !blocked.is_empty())
+    );
     let error = ran.event("error");
-    assert!(error["code"].as_str().is_some_and(|code| code.starts_with("run::")));
+    assert!(
+        error["code"]
+            .as_str()
+            .is_some_and(|code| code.starts_with("run::"))
+    );
     assert!(error["help"].is_string());
 }
 
@@ -113,7 +167,12 @@ fn a_problem_of_the_program_has_its_place() {
     let error = in_shape(shop.run(&["--json", "check", "main"]).exits(1)).event("error");
     assert_eq!(error["place"]["file"], "infra/main.ts");
     assert_eq!(error["place"]["line"], 2);
-    assert!(error["help"].as_str().is_some_and(|help| help.contains("region")), "{error}");
+    assert!(
+        error["help"]
+            .as_str()
+            .is_some_and(|help| help.contains("region")),
+        "{error}"
+    );
 }
 
 #[test]
@@ -128,13 +187,25 @@ fn commands_that_print_say_it_as_events() {
         all.extend(["--stage", "dev"]);
         in_shape(shop.run(&all).exits(0))
     };
-    assert_eq!(on_dev(&["outputs", "main"]).event("outputs")["outputs"]["nameOfA"], "shop-dev-a");
+    assert_eq!(
+        on_dev(&["outputs", "main"]).event("outputs")["outputs"]["nameOfA"],
+        "shop-dev-a"
+    );
     let state = on_dev(&["state", "list", "main"]).event("state");
     assert_eq!(state["resources"].as_array().map(Vec::len), Some(2));
     let shown = on_dev(&["state", "show", "main", "a"]).event("state");
-    assert_eq!(shown["resources"][0]["applied"]["secret"], json!({ "secret": true }));
-    assert_eq!(on_dev(&["secret", "list", "main"]).event("secrets")["secrets"], json!(["KEY"]));
-    assert_eq!(on_dev(&["hold", "show", "main"]).event("hold")["hold"], Json::Null);
+    assert_eq!(
+        shown["resources"][0]["applied"]["secret"],
+        json!({ "secret": true })
+    );
+    assert_eq!(
+        on_dev(&["secret", "list", "main"]).event("secrets")["secrets"],
+        json!(["KEY"])
+    );
+    assert_eq!(
+        on_dev(&["hold", "show", "main"]).event("hold")["hold"],
+        Json::Null
+    );
     let graph = on_dev(&["graph", "main"]).event("graph");
     assert_eq!(graph["cycles"], json!([["a", "b"]]));
     let stages = in_shape(shop.run(&["--json", "stages"]).exits(0)).event("stages");
@@ -157,7 +228,9 @@ fn commands_that_print_say_it_as_events() {
 #[test]
 fn plan_says_by_its_status_whether_there_is_something_to_do() {
     let shop = Project::new();
-    shop.program("import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\n");
+    shop.program(
+        "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\n",
+    );
     let plan = ["plan", "main", "--stage", "dev", "--fail-on-changes"];
     shop.run(&plan).exits(5);
     shop.deploy().exits(0);

@@ -27,7 +27,10 @@ impl Hosted {
     }
 
     fn start(&self) -> Json {
-        self.0.run(&["--json", "host", "start"]).exits(0).event("host")
+        self.0
+            .run(&["--json", "host", "start"])
+            .exits(0)
+            .event("host")
     }
 
     fn folder(&self) -> std::path::PathBuf {
@@ -43,25 +46,51 @@ impl Drop for Hosted {
 
 fn is_alive(pid: &Json) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z')
+        !stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .trim_start()
+            .starts_with('Z')
     })
 }
 
 #[test]
 fn a_started_host_is_found_again_and_stops_when_told() {
     let hosted = Hosted::new();
-    hosted.0.run(&["host", "status"]).exits(0).says("does not run");
+    hosted
+        .0
+        .run(&["host", "status"])
+        .exits(0)
+        .says("does not run");
     let first = hosted.start();
     assert_eq!(hosted.start()["pid"], first["pid"]);
-    let status = hosted.0.run(&["--json", "host", "status"]).exits(0).event("host");
+    let status = hosted
+        .0
+        .run(&["--json", "host", "status"])
+        .exits(0)
+        .event("host");
     assert_eq!(status["running"], true);
     assert_eq!(status["workers"], serde_json::json!([]));
-    assert!(first["endpoint"].as_str().unwrap().starts_with("http://127.0.0.1:"));
+    assert!(
+        first["endpoint"]
+            .as_str()
+            .unwrap()
+            .starts_with("http://127.0.0.1:")
+    );
     assert!(Path::new(first["log"].as_str().unwrap()).is_file());
-    hosted.0.run(&["host", "logs"]).exits(0).says("the host serves");
+    hosted
+        .0
+        .run(&["host", "logs"])
+        .exits(0)
+        .says("the host serves");
     hosted.0.run(&["host", "stop"]).exits(0);
     assert!(!is_alive(&first["pid"]));
-    hosted.0.run(&["host", "stop"]).exits(0).says("does not run");
+    hosted
+        .0
+        .run(&["host", "stop"])
+        .exits(0)
+        .says("does not run");
     // The same addresses after a start anew.
     let again = hosted.start();
     assert_eq!(again["endpoint"], first["endpoint"]);
@@ -74,7 +103,11 @@ fn its_secrets_are_readable_by_the_owner_only() {
     let hosted = Hosted::new();
     hosted.start();
     let mode = |name: &str| {
-        fs::metadata(hosted.folder().join(name)).unwrap().permissions().mode() & 0o777
+        fs::metadata(hosted.folder().join(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
     };
     for name in ["token", "control", "info.json", "host.log"] {
         assert_eq!(mode(name), 0o600, "{name}");
@@ -127,7 +160,11 @@ fn a_port_that_somebody_took_is_named_with_the_way_out() {
     let hosted = Hosted::new();
     let first = hosted.start();
     hosted.0.run(&["host", "stop"]).exits(0);
-    let address = first["endpoint"].as_str().unwrap().trim_start_matches("http://").to_owned();
+    let address = first["endpoint"]
+        .as_str()
+        .unwrap()
+        .trim_start_matches("http://")
+        .to_owned();
     let port = address.rsplit(':').next().unwrap().to_owned();
     let taken = TcpListener::bind(&address).unwrap();
     hosted
@@ -145,7 +182,11 @@ fn a_port_that_somebody_took_is_named_with_the_way_out() {
 fn a_second_host_in_the_same_folder_is_refused() {
     let hosted = Hosted::new();
     hosted.start();
-    hosted.0.run(&["host", "serve"]).exits(1).says("host::running");
+    hosted
+        .0
+        .run(&["host", "serve"])
+        .exits(1)
+        .says("host::running");
 }
 
 #[test]
@@ -154,13 +195,20 @@ fn ten_starts_at_once_start_one_host() {
     let children: Vec<_> = (0..10)
         .map(|_| {
             let mut command = hosted.0.command();
-            command.args(["--json", "host", "start"]).stdout(std::process::Stdio::piped());
+            command
+                .args(["--json", "host", "start"])
+                .stdout(std::process::Stdio::piped());
             command.spawn().unwrap()
         })
         .collect();
     let mut pids: Vec<String> = children
         .into_iter()
-        .map(|child| support::ran(child.wait_with_output().unwrap()).exits(0).event("host")["pid"].to_string())
+        .map(|child| {
+            support::ran(child.wait_with_output().unwrap())
+                .exits(0)
+                .event("host")["pid"]
+                .to_string()
+        })
         .collect();
     pids.dedup();
     assert_eq!(pids.len(), 1, "{pids:?}");
@@ -169,7 +217,11 @@ fn ten_starts_at_once_start_one_host() {
 #[test]
 fn tokens_are_made_listed_and_revoked_while_it_runs() {
     let hosted = Hosted::new();
-    hosted.0.run(&["host", "token", "list"]).exits(1).says("host::not_running");
+    hosted
+        .0
+        .run(&["host", "token", "list"])
+        .exits(1)
+        .says("host::not_running");
     let endpoint = hosted.start()["endpoint"].as_str().unwrap().to_owned();
     let status = |token: &str| -> String {
         let authority = endpoint.trim_start_matches("http://");
@@ -186,17 +238,29 @@ fn tokens_are_made_listed_and_revoked_while_it_runs() {
     };
     let made = hosted
         .0
-        .run(&["--json", "host", "token", "create", "--tenant", "blue", "--scope", "api", "--label", "ci"])
+        .run(&[
+            "--json", "host", "token", "create", "--tenant", "blue", "--scope", "api", "--label",
+            "ci",
+        ])
         .exits(0)
         .event("host");
     let text = made["text"].as_str().unwrap();
     assert_eq!(status("wrong"), "401");
     assert_ne!(status(text), "401");
-    hosted.0.run(&["host", "token", "list"]).exits(0).says("blue").says("ci");
+    hosted
+        .0
+        .run(&["host", "token", "list"])
+        .exits(0)
+        .says("blue")
+        .says("ci");
     let listed = hosted.0.run(&["host", "token", "list"]).exits(0);
     assert!(!listed.said().contains(text));
     let id = made["token"]["id"].as_str().unwrap();
     hosted.0.run(&["host", "token", "revoke", id]).exits(0);
     assert_eq!(status(text), "401");
-    hosted.0.run(&["host", "token", "revoke", id]).exits(1).says("host::unknown_token");
+    hosted
+        .0
+        .run(&["host", "token", "revoke", id])
+        .exits(1)
+        .says("host::unknown_token");
 }

@@ -23,8 +23,15 @@ fn plan(shop: &Project, columns: &str) -> String {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    assert!(widest <= columns.parse().unwrap(), "{widest} columns:\n{text}");
+    let widest = text
+        .lines()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0);
+    assert!(
+        widest <= columns.parse().unwrap(),
+        "{widest} columns:\n{text}"
+    );
     text
 }
 
@@ -45,9 +52,11 @@ fn a_new_pair_at_120_columns() {
 #[test]
 fn a_changed_and_a_removed_resource() {
     let shop = Project::new();
-    shop.program(&format!("{PAIR}new Worker({{ id: \"old\", config: {{}} }});\n"))
-        .deploy()
-        .exits(0);
+    shop.program(&format!(
+        "{PAIR}new Worker({{ id: \"old\", config: {{}} }});\n"
+    ))
+    .deploy()
+    .exits(0);
     shop.program(&PAIR.replace("hello from the api", "good morning"));
     insta::assert_snapshot!(plan(&shop, "80"));
 }
@@ -56,7 +65,10 @@ fn a_changed_and_a_removed_resource() {
 fn a_member_replaced_under_a_written_name() {
     let shop = Project::new();
     let named = |region: &str| {
-        PAIR.replace("region: \"eu\"", &format!("Name: \"auth\", region: \"{region}\""))
+        PAIR.replace(
+            "region: \"eu\"",
+            &format!("Name: \"auth\", region: \"{region}\""),
+        )
     };
     shop.program(&named("eu")).deploy().exits(0);
     shop.program(&named("us"));

@@ -9,11 +9,20 @@ use support::Project;
 const ONE: &str = "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: { code: \"one\" } });\n";
 
 fn save(shop: &Project) {
-    shop.run(&["plan", "main", "--stage", "dev", "--out", "plan.json"]).exits(0);
+    shop.run(&["plan", "main", "--stage", "dev", "--out", "plan.json"])
+        .exits(0);
 }
 
 fn apply(shop: &Project) -> support::Ran {
-    shop.run(&["deploy", "main", "--stage", "dev", "--yes", "--plan", "plan.json"])
+    shop.run(&[
+        "deploy",
+        "main",
+        "--stage",
+        "dev",
+        "--yes",
+        "--plan",
+        "plan.json",
+    ])
 }
 
 #[test]
@@ -23,7 +32,10 @@ fn a_saved_plan_is_applied_once() {
     save(&shop);
     apply(&shop).exits(0);
     shop.wrote(&[&["create a{}"]]);
-    apply(&shop).exits(1).says("plan_file::moved").says("a in the state");
+    apply(&shop)
+        .exits(1)
+        .says("plan_file::moved")
+        .says("a in the state");
 }
 
 #[test]
@@ -33,7 +45,9 @@ fn a_changed_program_is_named() {
     save(&shop);
     shop.program(&ONE.replace("\"one\"", "\"two\""));
     apply(&shop).exits(1).says("a in the program: changed");
-    shop.program(&format!("{ONE}new Worker({{ id: \"b\", config: {{}} }});\n"));
+    shop.program(&format!(
+        "{ONE}new Worker({{ id: \"b\", config: {{}} }});\n"
+    ));
     apply(&shop).exits(1).says("b in the program: new");
     // A moved line is no change.
     shop.program(&format!("\n\n{ONE}"));
@@ -45,9 +59,17 @@ fn a_plan_of_another_stage_or_no_plan_at_all_is_refused() {
     let shop = Project::new();
     shop.program(ONE);
     save(&shop);
-    shop.run(&["deploy", "main", "--stage", "prod", "--yes", "--plan", "plan.json"])
-        .exits(1)
-        .says("plan_file::other_deployment");
+    shop.run(&[
+        "deploy",
+        "main",
+        "--stage",
+        "prod",
+        "--yes",
+        "--plan",
+        "plan.json",
+    ])
+    .exits(1)
+    .says("plan_file::other_deployment");
     shop.write("plan.json", "{}");
     apply(&shop).exits(1).says("plan_file::not_a_plan");
     std::fs::remove_file(shop.path().join("plan.json")).unwrap();

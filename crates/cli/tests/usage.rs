@@ -23,13 +23,18 @@ fn a_stage_that_breaks_the_grammar_is_refused_with_the_rule() {
     ];
     for (stage, rule) in cases {
         for command in ["plan", "deploy", "destroy"] {
-            let ran = shop.run(&[command, "main", "--stage", stage]).exits(2).says(rule);
+            let ran = shop
+                .run(&[command, "main", "--stage", stage])
+                .exits(2)
+                .says(rule);
             assert!(!ran.said().contains("evaluated"), "{}", ran.said());
         }
     }
     let fits = "a".repeat(32);
     for stage in ["a", fits.as_str()] {
-        shop.run(&["plan", "main", "--stage", stage]).exits(1).says("evaluated");
+        shop.run(&["plan", "main", "--stage", stage])
+            .exits(1)
+            .says("evaluated");
     }
 }
 
@@ -71,7 +76,9 @@ fn an_unknown_entry_is_answered_with_the_nearest_and_all_names() {
 #[test]
 fn a_typo_in_a_flag_or_command_is_answered_with_the_nearest() {
     let shop = Project::new();
-    shop.run(&["deploy", "main", "--stge", "dev"]).exits(2).says("--stage");
+    shop.run(&["deploy", "main", "--stge", "dev"])
+        .exits(2)
+        .says("--stage");
     shop.run(&["deply", "main"]).exits(2).says("deploy");
     shop.run(&["--json", "deply", "main"])
         .exits(2)
@@ -91,28 +98,44 @@ fn outside_of_a_project_the_way_in_is_shown() {
 #[test]
 fn without_a_terminal_a_change_needs_yes_and_no_change_asks_nothing() {
     let shop = Project::new();
-    shop.program("import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\n");
+    shop.program(
+        "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\n",
+    );
     shop.run(&["deploy", "main", "--stage", "dev"])
         .exits(2)
         .says("usage::needs_yes")
         .says("--yes");
     assert!(shop.objects().is_empty());
     // The hold was given back: nothing to wait for.
-    shop.run(&["deploy", "main", "--stage", "dev", "--yes", "--no-wait"]).exits(0);
-    shop.run(&["deploy", "main", "--stage", "dev"]).exits(0).says("Nothing to do");
-    shop.run(&["destroy", "main", "--stage", "dev"]).exits(2).says("usage::needs_yes");
+    shop.run(&["deploy", "main", "--stage", "dev", "--yes", "--no-wait"])
+        .exits(0);
+    shop.run(&["deploy", "main", "--stage", "dev"])
+        .exits(0)
+        .says("Nothing to do");
+    shop.run(&["destroy", "main", "--stage", "dev"])
+        .exits(2)
+        .says("usage::needs_yes");
     assert_eq!(shop.objects().len(), 1);
 }
 
 #[test]
 fn help_explains_commands_and_every_error_code() {
     let shop = Project::new();
-    shop.run(&["help"]).exits(0).says("deploy").says("Exit status");
+    shop.run(&["help"])
+        .exits(0)
+        .says("deploy")
+        .says("Exit status");
     shop.run(&["help", "secret", "set"]).exits(0).says("stdin");
-    shop.run(&["help", "usage::no_stage"]).exits(0).says("defaultStage");
-    shop.run(&["help", "usage::nosuch"]).exits(2).says("usage::no_stage");
+    shop.run(&["help", "usage::no_stage"])
+        .exits(0)
+        .says("defaultStage");
+    shop.run(&["help", "usage::nosuch"])
+        .exits(2)
+        .says("usage::no_stage");
     shop.run(&["help", "nosuch"]).exits(2).says("notation help");
-    shop.run(&["version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
+    shop.run(&["version"])
+        .exits(0)
+        .says(env!("CARGO_PKG_VERSION"));
     let version = shop.run(&["--json", "version"]).exits(0).event("version");
     assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
 }

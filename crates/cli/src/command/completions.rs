@@ -22,10 +22,16 @@ pub fn run(args: &Completions, printer: &Printer) -> Outcome {
         Shell::Zsh => "zsh",
     };
     let bug = |why: &dyn std::fmt::Display| {
-        Failure::new(Exit::Bug, "notation::bug", format!("completions for {name}: {why}"))
+        Failure::new(
+            Exit::Bug,
+            "notation::bug",
+            format!("completions for {name}: {why}"),
+        )
     };
     let shells = Shells::builtins();
-    let shell = shells.completer(name).ok_or_else(|| bug(&"unknown shell"))?;
+    let shell = shells
+        .completer(name)
+        .ok_or_else(|| bug(&"unknown shell"))?;
     let mut script = Vec::new();
     shell
         .write_registration("COMPLETE", "notation", "notation", "notation", &mut script)
@@ -51,10 +57,17 @@ pub fn stages() -> Vec<CompletionCandidate> {
     let Ok(config) = project::load(Path::new(".")) else {
         return Vec::new();
     };
-    let mut stages: std::collections::BTreeSet<String> =
-        config.default_stage.iter().map(ToString::to_string).collect();
+    let mut stages: std::collections::BTreeSet<String> = config
+        .default_stage
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     if let Ok(deployments) = session::deployments(&config) {
-        stages.extend(deployments.into_iter().map(|found| found.deployment.stage.to_string()));
+        stages.extend(
+            deployments
+                .into_iter()
+                .map(|found| found.deployment.stage.to_string()),
+        );
     }
     stages.into_iter().map(CompletionCandidate::new).collect()
 }

@@ -21,7 +21,11 @@ pub fn run(global: &Global, args: &Deploy, printer: &Printer) -> Outcome {
     };
     let wanted = Wanted::by(&config, &deployment, printer)?;
     let wiring = Wiring::of(&config, deployment, printer)?;
-    let consent = if args.yes { Consent::Given } else { Consent::Ask };
+    let consent = if args.yes {
+        Consent::Given
+    } else {
+        Consent::Ask
+    };
     run::go(
         &wiring,
         &wanted,

@@ -16,7 +16,11 @@ pub fn run(global: &Global, args: &Destroy, printer: &Printer) -> Outcome {
     let wiring = Wiring::of(&config, deployment, printer)?;
     let state = session::block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
     session::known(&state, in_config)?;
-    let consent = if args.yes { Consent::Given } else { Consent::Ask };
+    let consent = if args.yes {
+        Consent::Given
+    } else {
+        Consent::Ask
+    };
     run::go(
         &wiring,
         &Wanted::nothing(),

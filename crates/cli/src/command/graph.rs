@@ -23,7 +23,11 @@ pub fn run(global: &Global, args: &Graph, printer: &Printer) -> Outcome {
     let entry = project::entry(&config, &args.entry, "graph")?;
     let types = session::types();
     let evaluated = evaluate(&config, &entry, &types, &Limits::default())?;
-    let stage = args.entry.stage.clone().or_else(|| config.default_stage.clone());
+    let stage = args
+        .entry
+        .stage
+        .clone()
+        .or_else(|| config.default_stage.clone());
     let fresh: StageName = "fresh".parse().expect("it is name-safe");
     let deployment = DeploymentId {
         app: config.app.clone(),

@@ -46,7 +46,10 @@ fn unknown(topic: &str) -> Failure {
                 .filter(|code| code.starts_with(&format!("{area}::")))
                 .collect();
             failure.help(match known.as_slice() {
-                [] => "`notation help` lists the commands; error codes are printed above each error".into(),
+                [] => {
+                    "`notation help` lists the commands; error codes are printed above each error"
+                        .into()
+                }
                 known => format!("codes of this area: {}", known.join(", ")),
             })
         }

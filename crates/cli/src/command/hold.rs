@@ -23,7 +23,10 @@ pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome
         let hold = store.hold(&deployment).await?;
         in_config.or_in(hold.is_some())?;
         let Some(hold) = hold else {
-            printer.event("hold", json!({ "deployment": deployment.to_string(), "hold": null }));
+            printer.event(
+                "hold",
+                json!({ "deployment": deployment.to_string(), "hold": null }),
+            );
             printer.out(format!("nobody holds {deployment}"));
             return Ok(Exit::Done);
         };
@@ -38,7 +41,11 @@ pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome
                     return Err(session::needs_yes("hold clear"));
                 }
                 if !printer.ask(&format!("Clear the hold of {deployment}?")) {
-                    return Err(Failure::new(Exit::Fixable, "run::refused", "the hold stays"));
+                    return Err(Failure::new(
+                        Exit::Fixable,
+                        "run::refused",
+                        "the hold stays",
+                    ));
                 }
             }
             store.clear_hold(&deployment).await?;
@@ -46,7 +53,10 @@ pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome
             printer.say(format!("the hold of {deployment} is cleared"));
             return Ok(Exit::Done);
         }
-        printer.event("hold", json!({ "deployment": deployment.to_string(), "hold": describe(&hold) }));
+        printer.event(
+            "hold",
+            json!({ "deployment": deployment.to_string(), "hold": describe(&hold) }),
+        );
         printer.out(session::held_by(&hold));
         Ok(Exit::Done)
     })

@@ -29,7 +29,8 @@ pub fn run(global: &Global, command: &HostCommand, printer: &Printer) -> Outcome
     match command {
         HostCommand::Serve(args) => return serve::run(global, args, printer),
         HostCommand::Token(args) => return token(global, args, printer),
-        HostCommand::Start | HostCommand::Stop | HostCommand::Status | HostCommand::Logs { .. } => {}
+        HostCommand::Start | HostCommand::Stop | HostCommand::Status | HostCommand::Logs { .. } => {
+        }
     }
     let config = project::of(global)?;
     let folder = Folder::of(&config.root);
@@ -37,7 +38,10 @@ pub fn run(global: &Global, command: &HostCommand, printer: &Printer) -> Outcome
         HostCommand::Start => {
             let info = start::ensure(&config.root, || workerd::ensure(printer).map(drop))?;
             printer.event("host", running(&info, &folder));
-            printer.out(format!("the local host runs (process {}) at http://{}", info.pid, info.api));
+            printer.out(format!(
+                "the local host runs (process {}) at http://{}",
+                info.pid, info.api
+            ));
             printer.say(format!("its log is {}", folder.log().display()));
             Ok(Exit::Done)
         }
@@ -71,7 +75,10 @@ fn running(info: &Info, folder: &Folder) -> Json {
 
 fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
     let Some(info) = start::find(project)? else {
-        printer.event("host", json!({ "running": false, "workers": [], "resources": [] }));
+        printer.event(
+            "host",
+            json!({ "running": false, "workers": [], "resources": [] }),
+        );
         printer.out("the local host does not run; deploy and `notation host start` start it");
         return Ok(Exit::Done);
     };
@@ -81,15 +88,25 @@ fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
         event.extend(answer.clone());
     }
     printer.event("host", event);
-    printer.out(format!("the local host runs (process {}) since {}", info.pid, info.started_at));
+    printer.out(format!(
+        "the local host runs (process {}) since {}",
+        info.pid, info.started_at
+    ));
     printer.out(format!("  control plane  http://{}", info.api));
     printer.out(format!("  workers        http://{}", info.ingress));
     printer.out(format!("  log            {}", folder.log().display()));
     let text = |row: &Json, name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let workers = answer["workers"].as_array().cloned().unwrap_or_default();
-    let width = workers.iter().map(|row| text(row, "worker").len()).max().unwrap_or(0);
+    let width = workers
+        .iter()
+        .map(|row| text(row, "worker").len())
+        .max()
+        .unwrap_or(0);
     for row in &workers {
-        let pid = row["pid"].as_i64().map(|pid| format!("process {pid}")).unwrap_or_default();
+        let pid = row["pid"]
+            .as_i64()
+            .map(|pid| format!("process {pid}"))
+            .unwrap_or_default();
         printer.out(format!(
             "  {:width$}   {:10}   {pid:15}   {}",
             text(row, "worker"),
@@ -140,7 +157,11 @@ fn token(global: &Global, args: &TokenArgs, printer: &Printer) -> Outcome {
             label,
         } => {
             let all = [TokenScope::Api, TokenScope::Sealed];
-            let scopes = if scope.is_empty() { all.as_slice() } else { scope };
+            let scopes = if scope.is_empty() {
+                all.as_slice()
+            } else {
+                scope
+            };
             let name = |scope: &TokenScope| match scope {
                 TokenScope::Api => "api".to_owned(),
                 TokenScope::Sealed => "sealed".to_owned(),
@@ -166,7 +187,12 @@ fn token(global: &Global, args: &TokenArgs, printer: &Printer) -> Outcome {
     printer.event("host", event);
     let row = |row: &Json| {
         let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-        let scopes: Vec<_> = row["scopes"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+        let scopes: Vec<_> = row["scopes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Json::as_str)
+            .collect();
         format!(
             "{}   {}   {}   {}   {}   {}",
             text("id"),

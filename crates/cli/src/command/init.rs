@@ -16,31 +16,56 @@ use crate::{
 pub fn run(args: &Init, printer: &Printer) -> Outcome {
     let dir = std::path::absolute(&args.dir).unwrap_or_else(|_| args.dir.clone());
     let app = match &args.app {
-        Some(name) => name.parse::<AppName>().map_err(|error| Failure::usage(error.to_string()))?,
+        Some(name) => name
+            .parse::<AppName>()
+            .map_err(|error| Failure::usage(error.to_string()))?,
         None => app_of(&dir),
     };
     let made = notation_program::init_project(&dir, &app)?;
     let files: Vec<_> = made.iter().map(|path| path.display().to_string()).collect();
-    printer.event("init", json!({ "app": app.as_str(), "dir": dir.display().to_string(), "files": files }));
+    printer.event(
+        "init",
+        json!({ "app": app.as_str(), "dir": dir.display().to_string(), "files": files }),
+    );
     let hidden = |file: &&std::path::PathBuf| {
-        !file.strip_prefix(&dir).is_ok_and(|inside| inside.starts_with(".notation"))
+        !file
+            .strip_prefix(&dir)
+            .is_ok_and(|inside| inside.starts_with(".notation"))
     };
     for file in made.iter().filter(hidden) {
-        printer.out(file.strip_prefix(&dir).unwrap_or(file).display().to_string());
+        printer.out(
+            file.strip_prefix(&dir)
+                .unwrap_or(file)
+                .display()
+                .to_string(),
+        );
     }
     printer.say("and the types for the editor, in .notation/types");
     let here = std::env::current_dir().is_ok_and(|current| current == dir);
-    let enter = if here { String::new() } else { format!("  cd {}\n", args.dir.display()) };
+    let enter = if here {
+        String::new()
+    } else {
+        format!("  cd {}\n", args.dir.display())
+    };
     printer.say(format!("\nNow type:\n\n{enter}  notation deploy app\n"));
     Ok(Exit::Done)
 }
 
 /// A name-safe name made of the folder's; `app` when nothing of it is left.
 fn app_of(dir: &Path) -> AppName {
-    let folder = dir.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let folder = dir
+        .file_name()
+        .map(|name| name.to_string_lossy().to_lowercase())
+        .unwrap_or_default();
     let safe: String = folder
         .chars()
-        .map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' })
+        .map(|c| {
+            if c.is_ascii_lowercase() || c.is_ascii_digit() {
+                c
+            } else {
+                '-'
+            }
+        })
         .take(63)
         .collect();
     safe.trim_matches('-')

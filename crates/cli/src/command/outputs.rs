@@ -20,7 +20,11 @@ pub fn run(global: &Global, args: &Outputs, printer: &Printer) -> Outcome {
     let store = session::store(&config)?;
     let state = session::block_on(async { Ok(store.load(&deployment).await?) })?;
     session::known(&state, in_config)?;
-    let shown = if args.show_secrets { Sensitive::Clear } else { Sensitive::Hidden };
+    let shown = if args.show_secrets {
+        Sensitive::Clear
+    } else {
+        Sensitive::Hidden
+    };
     printer.event(
         "outputs",
         json!({ "deployment": deployment.to_string(), "outputs": to_json(&state.exports, shown) }),

@@ -36,7 +36,10 @@ pub fn run(global: &Global, args: &Refresh, printer: &Printer) -> Outcome {
             .map_err(|error| wiring.failure(error))
     })?;
     let names = |incarnations: &[notation_model::Incarnation]| {
-        incarnations.iter().map(ToString::to_string).collect::<Vec<_>>()
+        incarnations
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
     };
     printer.event(
         "refresh",
@@ -48,7 +51,9 @@ pub fn run(global: &Global, args: &Refresh, printer: &Printer) -> Outcome {
         }),
     );
     for name in names(&found.gone) {
-        printer.out(format!("  - {name}   is gone; the next deploy makes it again"));
+        printer.out(format!(
+            "  - {name}   is gone; the next deploy makes it again"
+        ));
     }
     for name in names(&found.changed) {
         printer.out(format!("  ~ {name}   differs from what was recorded"));

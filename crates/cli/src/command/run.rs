@@ -46,7 +46,11 @@ impl Assets for Bundled {
 
 impl Wanted {
     /// What an entry's program asks for.
-    pub fn by(config: &ProjectConfig, deployment: &DeploymentId, printer: &Printer) -> Result<Wanted, Failure> {
+    pub fn by(
+        config: &ProjectConfig,
+        deployment: &DeploymentId,
+        printer: &Printer,
+    ) -> Result<Wanted, Failure> {
         let types = session::types();
         let evaluated = evaluate(config, &deployment.entry, &types, &Limits::default())?;
         evaluated.said.iter().for_each(|line| printer.say(line));
@@ -68,8 +72,16 @@ impl Wanted {
 /// The flags as the engine's options.
 pub fn options(shaping: &Shaping) -> RunOptions {
     RunOptions {
-        drift: if shaping.no_refresh { DriftCheck::Skip } else { DriftCheck::Read },
-        on_failure: if shaping.fail_fast { OnFailure::Stop } else { OnFailure::KeepGoing },
+        drift: if shaping.no_refresh {
+            DriftCheck::Skip
+        } else {
+            DriftCheck::Read
+        },
+        on_failure: if shaping.fail_fast {
+            OnFailure::Stop
+        } else {
+            OnFailure::KeepGoing
+        },
         hold: hold(shaping.no_wait),
         parallelism: shaping.parallelism as usize,
         max_attempts: shaping.max_attempts,
@@ -84,7 +96,11 @@ pub fn options(shaping: &Shaping) -> RunOptions {
 
 /// `--no-wait`.
 pub fn hold(no_wait: bool) -> HoldWait {
-    if no_wait { HoldWait::GiveUp } else { HoldWait::Wait }
+    if no_wait {
+        HoldWait::GiveUp
+    } else {
+        HoldWait::Wait
+    }
 }
 
 /// Fills the session with what a run needs besides the wiring.
@@ -121,8 +137,10 @@ pub fn show(shown: Shown<'_>, printer: &Printer, print: impl Fn(&Printer, &str))
 /// Whether a plan has calls of a provider.
 pub fn calls(plan: &Plan, shown: Shown<'_>, provider: &str) -> bool {
     plan.steps.iter().any(|step| {
-        !matches!(step.forecast.transition, Transition::None | Transition::Settle)
-            && matches!(step.key.subject, Subject::Incarnation(_))
+        !matches!(
+            step.forecast.transition,
+            Transition::None | Transition::Settle
+        ) && matches!(step.key.subject, Subject::Incarnation(_))
             && plan_text::type_of(shown, step)
                 .and_then(|ty| ty.parse::<TypeName>().ok())
                 .is_some_and(|ty| ty.provider() == provider)
@@ -168,7 +186,9 @@ pub fn go(
             None => Ok(()),
         };
         let verdict = match verdict {
-            Ok(()) if plan_text::anything(&summary) => agree(consent, command, &session, printer).await,
+            Ok(()) if plan_text::anything(&summary) => {
+                agree(consent, command, &session, printer).await
+            }
             other => other,
         };
         let verdict = match verdict {
@@ -176,7 +196,10 @@ pub fn go(
             other => other,
         };
         if let Err(failure) = verdict {
-            started.give_up().await.map_err(|error| wiring.failure(error))?;
+            started
+                .give_up()
+                .await
+                .map_err(|error| wiring.failure(error))?;
             return Err(failure);
         }
         run(started, wiring, &teller, printer).await
@@ -212,7 +235,12 @@ fn problems(report: &Report) -> Vec<Problem> {
     let problem = |step: &notation_engine::FailedStep| {
         Problem::Plain(Plain {
             code: step.error.code(),
-            message: format!("{}: {} failed: {}", step.resource, verb(step.transition), step.error),
+            message: format!(
+                "{}: {} failed: {}",
+                step.resource,
+                verb(step.transition),
+                step.error
+            ),
             help: Some(step.error.help(&step.resource)),
             related: Vec::new(),
             place: None,
@@ -237,7 +265,12 @@ fn listen(session: &Session, teller: &Arc<Teller>) {
     });
 }
 
-async fn agree(consent: Consent, command: &'static str, session: &Session, printer: &Printer) -> Result<(), Failure> {
+async fn agree(
+    consent: Consent,
+    command: &'static str,
+    session: &Session,
+    printer: &Printer,
+) -> Result<(), Failure> {
     if consent == Consent::Given {
         return Ok(());
     }
@@ -246,7 +279,11 @@ async fn agree(consent: Consent, command: &'static str, session: &Session, print
     }
     let question = format!(
         "{} {}?",
-        if command == "destroy" { "Destroy" } else { "Deploy" },
+        if command == "destroy" {
+            "Destroy"
+        } else {
+            "Deploy"
+        },
         session.deployment
     );
     let (send, answer) = tokio::sync::oneshot::channel();
@@ -290,8 +327,10 @@ pub fn failure(root: &std::path::Path, deployment: &DeploymentId, error: EngineE
         EngineError::NotRecorded(error) => error.as_ref().into(),
         EngineError::Plan(error) => Failure::refused(root, &error),
         EngineError::Held(hold) => session::held(&hold),
-        EngineError::Interrupted => Failure::new(Exit::Interrupted, "run::interrupted", error.to_string())
-            .help("nothing was written"),
+        EngineError::Interrupted => {
+            Failure::new(Exit::Interrupted, "run::interrupted", error.to_string())
+                .help("nothing was written")
+        }
         EngineError::MissingSecrets(_)
         | EngineError::Ambiguous(_)
         | EngineError::Observe(_)

@@ -26,10 +26,13 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
                 "secrets",
                 json!({ "deployment": deployment.to_string(), "set": name.as_str() }),
             );
-            printer.say(format!("{name} is set for {deployment}; the next deploy uses it"));
+            printer.say(format!(
+                "{name} is set for {deployment}; the next deploy uses it"
+            ));
         }
         SecretCommand::List { entry } => {
-            let (deployment, in_config) = project::deployment_or_gone(&config, entry, "secret list")?;
+            let (deployment, in_config) =
+                project::deployment_or_gone(&config, entry, "secret list")?;
             let names = session::block_on(async { Ok(store.secret_names(&deployment).await?) })?;
             in_config.or_in(!names.is_empty())?;
             let names: Vec<_> = names.iter().map(ToString::to_string).collect();
@@ -45,7 +48,8 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
         }
         SecretCommand::Rm { entry, name } => {
             let (deployment, _) = project::deployment_or_gone(&config, entry, "secret rm")?;
-            let was = session::block_on(async { Ok(store.remove_secret(&deployment, name).await?) })?;
+            let was =
+                session::block_on(async { Ok(store.remove_secret(&deployment, name).await?) })?;
             if !was {
                 return Err(Failure::new(
                     Exit::Fixable,
@@ -76,10 +80,14 @@ fn read(name: &str, printer: &Printer) -> Result<String, Failure> {
     };
     let value = if std::io::stdin().is_terminal() {
         printer.warn(format!("Value of {name} (not shown):"));
-        console::Term::stderr().read_secure_line().map_err(unreadable)?
+        console::Term::stderr()
+            .read_secure_line()
+            .map_err(unreadable)?
     } else {
         let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map_err(unreadable)?;
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .map_err(unreadable)?;
         let cut = text.strip_suffix('\n').unwrap_or(&text);
         cut.strip_suffix('\r').unwrap_or(cut).to_owned()
     };
@@ -89,7 +97,9 @@ fn read(name: &str, printer: &Printer) -> Result<String, Failure> {
             "secret::empty",
             format!("no value for {name} was given"),
         )
-        .help(format!("pipe it in, e.g. printf %s \"$VALUE\" | notation secret set ENTRY {name}")));
+        .help(format!(
+            "pipe it in, e.g. printf %s \"$VALUE\" | notation secret set ENTRY {name}"
+        )));
     }
     Ok(value)
 }

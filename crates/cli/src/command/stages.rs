@@ -3,13 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    args::Global,
-    exit::Exit,
-    failure::Outcome,
-    printer::Printer,
-    project,
-    render::cell,
-    session,
+    args::Global, exit::Exit, failure::Outcome, printer::Printer, project, render::cell, session,
 };
 
 /// Lists them.
@@ -35,15 +29,25 @@ pub fn run(global: &Global, printer: &Printer) -> Outcome {
         printer.say("no deployment has state; `notation deploy ENTRY --stage STAGE` makes one");
         return Ok(Exit::Done);
     }
-    let width = |of: &dyn Fn(&notation_state::Summary) -> usize| found.iter().map(of).max().unwrap_or(0);
+    let width =
+        |of: &dyn Fn(&notation_state::Summary) -> usize| found.iter().map(of).max().unwrap_or(0);
     let app = width(&|row| row.deployment.app.as_str().len());
     let stage = width(&|row| row.deployment.stage.as_str().len());
     let entry = width(&|row| row.deployment.entry.as_str().len());
     for summary in &found {
         let id = &summary.deployment;
-        let records = cell::count(usize::try_from(summary.records).unwrap_or(usize::MAX), "resource");
-        let last = summary.last_run_ms.map_or_else(|| "never run".into(), session::time);
-        let held = if summary.hold.is_some() { "   held" } else { "" };
+        let records = cell::count(
+            usize::try_from(summary.records).unwrap_or(usize::MAX),
+            "resource",
+        );
+        let last = summary
+            .last_run_ms
+            .map_or_else(|| "never run".into(), session::time);
+        let held = if summary.hold.is_some() {
+            "   held"
+        } else {
+            ""
+        };
         printer.out(format!(
             "{:app$}   {:stage$}   {:entry$}   {records:>13}   {last}{held}",
             id.app, id.stage, id.entry,

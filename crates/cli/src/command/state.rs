@@ -61,17 +61,25 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
                     return Err(session::needs_yes("state rm"));
                 }
                 if !printer.ask(&format!("Forget {id}?")) {
-                    return Err(Failure::new(Exit::Fixable, "run::refused", "nothing was forgotten"));
+                    return Err(Failure::new(
+                        Exit::Fixable,
+                        "run::refused",
+                        "nothing was forgotten",
+                    ));
                 }
             }
             let wiring = Wiring::of(&config, deployment.clone(), printer)?;
-            let session = run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));
+            let session =
+                run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));
             session::block_on(async {
                 notation_engine::forget(&session, id, &RunOptions::default())
                     .await
                     .map_err(|error| wiring.failure(error))
             })?;
-            printer.event("state", json!({ "deployment": deployment.to_string(), "forgotten": id.as_str() }));
+            printer.event(
+                "state",
+                json!({ "deployment": deployment.to_string(), "forgotten": id.as_str() }),
+            );
             printer.say(format!("{id} is forgotten"));
             Ok(Exit::Done)
         }
@@ -80,7 +88,10 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
 
 fn list(deployment: &str, state: &DeploymentState, printer: &Printer) {
     let rows: Vec<_> = state.records.values().map(brief).collect();
-    printer.event("state", json!({ "deployment": deployment, "resources": rows }));
+    printer.event(
+        "state",
+        json!({ "deployment": deployment, "resources": rows }),
+    );
     if state.records.is_empty() {
         printer.say(format!("{deployment} has no resources"));
     }
@@ -94,7 +105,10 @@ fn list(deployment: &str, state: &DeploymentState, printer: &Printer) {
         .unwrap_or(0);
     for (name, record) in names.iter().zip(state.records.values()) {
         let marks = standing(record);
-        let line = format!("{name:id$}   {:ty$}   {:11}   {}", record.ty, marks, record.key);
+        let line = format!(
+            "{name:id$}   {:ty$}   {:11}   {}",
+            record.ty, marks, record.key
+        );
         printer.out(cell::cut(line.trim_end(), printer.width.max(80)));
     }
 }
@@ -179,7 +193,11 @@ fn to_text(record: &Record, printer: &Printer) -> String {
     if record.marks.protect {
         text.push_str("  protected\n");
     }
-    let room = if printer.verbose { usize::MAX } else { printer.width };
+    let room = if printer.verbose {
+        usize::MAX
+    } else {
+        printer.width
+    };
     let mut section = |title: &str, params: Vec<(&String, &Value)>| {
         if params.is_empty() {
             return;
@@ -188,7 +206,10 @@ fn to_text(record: &Record, printer: &Printer) -> String {
         let width = params.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in params {
             let room = room.saturating_sub(width + 6);
-            text.push_str(&format!("    {name:width$}  {}\n", value::folded(value, room)));
+            text.push_str(&format!(
+                "    {name:width$}  {}\n",
+                value::folded(value, room)
+            ));
         }
     };
     section("parameters", record.applied.iter().collect());

@@ -2,11 +2,7 @@
 
 use serde_json::json;
 
-use crate::{
-    exit::Exit,
-    failure::Outcome,
-    printer::Printer,
-};
+use crate::{exit::Exit, failure::Outcome, printer::Printer};
 
 /// Prints the version.
 pub fn run(printer: &Printer) -> Outcome {

@@ -116,14 +116,21 @@ impl Folder {
         let path = self.0.join("lock");
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
                 return Ok(Tenancy::Vacant);
             }
             Err(error) => return Err(failed(&path, "opened")(error)),
         };
         match file.try_lock_shared() {
             Ok(()) => Ok(Tenancy::Vacant),
-            Err(TryLockError::WouldBlock) => Ok(self.info().map_or(Tenancy::Unclear, Tenancy::Running)),
+            Err(TryLockError::WouldBlock) => {
+                Ok(self.info().map_or(Tenancy::Unclear, Tenancy::Running))
+            }
             Err(TryLockError::Error(error)) => Err(failed(&path, "locked")(error)),
         }
     }
@@ -146,7 +153,9 @@ impl Folder {
     /// Waits until nobody lives here. Blocks: call it in a thread of its own.
     pub fn wait_until_vacant(&self) -> Result<(), FolderError> {
         let path = self.0.join("lock");
-        self.open_lock(&path)?.lock_shared().map_err(failed(&path, "locked"))
+        self.open_lock(&path)?
+            .lock_shared()
+            .map_err(failed(&path, "locked"))
     }
 
     /// One starter at a time: the lock is held as long as the file lives.
@@ -211,7 +220,10 @@ impl Folder {
             .write(true)
             .mode(0o600)
             .open(&aside)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|mut file| {
+                file.write_all(text.as_bytes())
+                    .and_then(|()| file.sync_all())
+            })
             .and_then(|()| fs::rename(&aside, &path));
         written.map_err(failed(&path, "written"))
     }

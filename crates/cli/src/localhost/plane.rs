@@ -6,11 +6,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use notation_edge::{Exports, LedgerEntry, Uid};
 use bytes::Bytes;
+use notation_edge::{Exports, LedgerEntry, Uid};
 use notation_host::{BundleSource, ConvergeError, DataPlane, Host, Snapshot};
 use notation_runtime::{
-    Blobs, Bundle, BundleModule, InspectError, MigrationError, MigrationFile, Runtime, Secret, derive,
+    Blobs, Bundle, BundleModule, InspectError, MigrationError, MigrationFile, Runtime, Secret,
+    derive,
 };
 
 /// Wires one host to one runtime.
@@ -72,10 +73,16 @@ impl DataPlane for Plane {
             return Exports::Unknown;
         };
         match runtime.inspect(&bundle).await {
-            Ok(exports) => {
-                Exports::Known(exports.handlers.iter().map(|handler| handler.name().to_owned()).collect())
+            Ok(exports) => Exports::Known(
+                exports
+                    .handlers
+                    .iter()
+                    .map(|handler| handler.name().to_owned())
+                    .collect(),
+            ),
+            Err(InspectError::Refused(error)) => {
+                Exports::Broken(format!("{}: {error}", error.code()))
             }
-            Err(InspectError::Refused(error)) => Exports::Broken(format!("{}: {error}", error.code())),
             Err(InspectError::Unavailable { detail }) => {
                 tracing::warn!(detail, "a bundle could not be checked");
                 Exports::Unknown
@@ -88,10 +95,18 @@ impl DataPlane for Plane {
             return Ok(());
         };
         let sealed = |worker: &Uid, name: &str| {
-            let value = snapshot.tenants.values().find_map(|tenant| tenant.sealed(worker, name))?;
-            Some(Secret::new(String::from_utf8_lossy(value.expose()).into_owned()))
+            let value = snapshot
+                .tenants
+                .values()
+                .find_map(|tenant| tenant.sealed(worker, name))?;
+            Some(Secret::new(
+                String::from_utf8_lossy(value.expose()).into_owned(),
+            ))
         };
-        let plan = derive(snapshot.tenants.values().map(|tenant| &tenant.world), &sealed);
+        let plan = derive(
+            snapshot.tenants.values().map(|tenant| &tenant.world),
+            &sealed,
+        );
         runtime
             .converge(plan)
             .await
@@ -111,10 +126,13 @@ impl DataPlane for Plane {
             digest: entry.digest.to_string(),
             sql: sql.to_vec(),
         });
-        runtime.migrate(&database.as_str().into(), files.collect()).await.map_err(|error| match error {
-            MigrationError::File { done, message, .. } => (done, message),
-            MigrationError::Unavailable(detail) => (0, detail),
-        })
+        runtime
+            .migrate(&database.as_str().into(), files.collect())
+            .await
+            .map_err(|error| match error {
+                MigrationError::File { done, message, .. } => (done, message),
+                MigrationError::Unavailable(detail) => (0, detail),
+            })
     }
 }
 

@@ -47,7 +47,9 @@ pub fn run(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
         let _ = rustix::process::setsid();
     }
     let outcome = serve(global, args, printer);
-    if args.detached && let Err(failure) = &outcome {
+    if args.detached
+        && let Err(failure) = &outcome
+    {
         tell_starter(&Word::from(failure));
     }
     outcome
@@ -86,7 +88,11 @@ fn serve(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| {
-            Failure::new(Exit::Fixable, "system::no_threads", format!("no event loop can be made: {error}"))
+            Failure::new(
+                Exit::Fixable,
+                "system::no_threads",
+                format!("no event loop can be made: {error}"),
+            )
         })?
         .block_on(live(args, &folder, project, workerd, printer))
 }
@@ -102,11 +108,19 @@ fn log_to_stderr() {
         .try_init();
 }
 
-async fn live(args: &Serve, folder: &Folder, project: PathBuf, workerd: PathBuf, printer: &Printer) -> Outcome {
+async fn live(
+    args: &Serve,
+    folder: &Folder,
+    project: PathBuf,
+    workerd: PathBuf,
+    printer: &Printer,
+) -> Outcome {
     let kept = folder.ports();
     let listen = same_port(args.listen, kept.map(|ports| ports.api));
     let ingress = same_port(args.ingress, kept.map(|ports| ports.ingress));
-    let api = TcpListener::bind(listen).await.map_err(|error| taken(listen, folder, &error))?;
+    let api = TcpListener::bind(listen)
+        .await
+        .map_err(|error| taken(listen, folder, &error))?;
     let blobs = Arc::new(HostBlobs::default());
     let runtime = Runtime::start(RuntimeConfig {
         run_dir: run_dir(folder.path()),
@@ -119,14 +133,18 @@ async fn live(args: &Serve, folder: &Folder, project: PathBuf, workerd: PathBuf,
     })
     .await
     .map_err(|error| not_started(&error, folder))?;
-    let api_address = api.local_addr().map_err(|error| taken(listen, folder, &error))?;
+    let api_address = api
+        .local_addr()
+        .map_err(|error| taken(listen, folder, &error))?;
     let ingress_address = runtime.listen();
     let plane = Arc::new(Plane::default());
     plane.run_on(runtime);
     let mut config = HostConfig::new(folder.data());
     config.contracts = args.contracts.clone();
     config.endpoint_domain = args.endpoint_domain.clone();
-    let host = Host::open(config, plane.clone()).await.map_err(|error| not_opened(&error))?;
+    let host = Host::open(config, plane.clone())
+        .await
+        .map_err(|error| not_opened(&error))?;
     blobs.of(host.clone());
     token(&host, folder).await?;
     host.converge().await;
@@ -138,7 +156,9 @@ async fn live(args: &Serve, folder: &Folder, project: PathBuf, workerd: PathBuf,
         .local_addr()
         .map_err(|error| taken((Ipv4Addr::LOCALHOST, 0).into(), folder, &error))?;
     let secret = fresh_token();
-    folder.keep_secret(control::SECRET, &secret).map_err(unusable)?;
+    folder
+        .keep_secret(control::SECRET, &secret)
+        .map_err(unusable)?;
     folder
         .keep_ports(Ports {
             api: api_address.port(),
@@ -166,7 +186,13 @@ async fn live(args: &Serve, folder: &Folder, project: PathBuf, workerd: PathBuf,
             .await
         }
     });
-    tokio::spawn(answer_all(control, secret, host.clone(), plane.clone(), stop.clone()));
+    tokio::spawn(answer_all(
+        control,
+        secret,
+        host.clone(),
+        plane.clone(),
+        stop.clone(),
+    ));
     folder.say(&info).map_err(unusable)?;
     if args.detached {
         tell_starter(&Word::Ready(info));
@@ -220,10 +246,17 @@ fn run_dir(folder: &Path) -> PathBuf {
 /// The token of the folder; made and installed when there is none.
 async fn token(host: &Host, folder: &Folder) -> Result<(), Failure> {
     let failed = |error: notation_host::HostError| {
-        Failure::new(Exit::Fixable, "host::no_data", format!("the host cannot store its token: {error}"))
-            .help("the message names the file; make it writable for this user")
+        Failure::new(
+            Exit::Fixable,
+            "host::no_data",
+            format!("the host cannot store its token: {error}"),
+        )
+        .help("the message names the file; make it writable for this user")
     };
-    let installed = host.tokens().into_iter().find(|record| record.grant.label == TOKEN);
+    let installed = host
+        .tokens()
+        .into_iter()
+        .find(|record| record.grant.label == TOKEN);
     if installed.is_some() && folder.secret(TOKEN).is_some() {
         return Ok(());
     }
@@ -255,14 +288,24 @@ fn ready(info: &Info, folder: &Folder, printer: &Printer) {
     printer.say(format!("control plane  http://{}", info.api));
     printer.say(format!("workers        http://{}", info.ingress));
     printer.say(format!("data           {}", folder.path().display()));
-    printer.say(format!("token          in {}", folder.path().join(TOKEN).display()));
+    printer.say(format!(
+        "token          in {}",
+        folder.path().join(TOKEN).display()
+    ));
     printer.say("stop it with Ctrl-C");
 }
 
 /// Answers `status` and `stop`, one question per connection.
-async fn answer_all(listener: TcpListener, secret: String, host: Host, plane: Arc<Plane>, stop: watch::Sender<bool>) {
+async fn answer_all(
+    listener: TcpListener,
+    secret: String,
+    host: Host,
+    plane: Arc<Plane>,
+    stop: watch::Sender<bool>,
+) {
     while let Ok((stream, _)) = listener.accept().await {
-        let (secret, host, plane, stop) = (secret.clone(), host.clone(), plane.clone(), stop.clone());
+        let (secret, host, plane, stop) =
+            (secret.clone(), host.clone(), plane.clone(), stop.clone());
         tokio::spawn(async move {
             let answered = answer(stream, &secret, &host, &plane, &stop);
             // An asker that says nothing is not waited for.
@@ -271,7 +314,13 @@ async fn answer_all(listener: TcpListener, secret: String, host: Host, plane: Ar
     }
 }
 
-async fn answer(stream: TcpStream, secret: &str, host: &Host, plane: &Plane, stop: &watch::Sender<bool>) -> io::Result<()> {
+async fn answer(
+    stream: TcpStream,
+    secret: &str,
+    host: &Host,
+    plane: &Plane,
+    stop: &watch::Sender<bool>,
+) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     stream.read_line(&mut line).await?;
@@ -289,7 +338,10 @@ async fn answer(stream: TcpStream, secret: &str, host: &Host, plane: &Plane, sto
             scopes,
             label,
         } => {
-            let scopes = scopes.iter().filter_map(|scope| Scope::read(scope)).collect();
+            let scopes = scopes
+                .iter()
+                .filter_map(|scope| Scope::read(scope))
+                .collect();
             let grant = Grant {
                 tenant,
                 principal,
@@ -318,7 +370,12 @@ async fn answer(stream: TcpStream, secret: &str, host: &Host, plane: &Plane, sto
 }
 
 fn token_row(record: &TokenRecord) -> Json {
-    let scopes: Vec<_> = record.grant.scopes.iter().map(|scope| scope.as_str()).collect();
+    let scopes: Vec<_> = record
+        .grant
+        .scopes
+        .iter()
+        .map(|scope| scope.as_str())
+        .collect();
     json!({
         "id": record.id,
         "tenant": record.grant.tenant,
@@ -332,7 +389,10 @@ fn token_row(record: &TokenRecord) -> Json {
 /// What runs and what is stored.
 fn status(host: &Host, plane: &Plane) -> Json {
     let snapshot = host.worlds().borrow().clone();
-    let runs = plane.runtime().map(|runtime| runtime.status()).unwrap_or_default();
+    let runs = plane
+        .runtime()
+        .map(|runtime| runtime.status())
+        .unwrap_or_default();
     let mut resources = Vec::new();
     let mut url_of = std::collections::BTreeMap::new();
     for tenant in snapshot.tenants.values() {
@@ -350,7 +410,8 @@ fn status(host: &Host, plane: &Plane) -> Json {
             }
         }
     }
-    let leaving = |state: State| matches!(state, State::Draining | State::Stopping | State::LastStart);
+    let leaving =
+        |state: State| matches!(state, State::Draining | State::Stopping | State::LastStart);
     let row = |version: &notation_runtime::VersionStatus| {
         json!({
             "worker": version.worker_name,
@@ -362,7 +423,10 @@ fn status(host: &Host, plane: &Plane) -> Json {
             "failure": version.failure,
         })
     };
-    let (draining, workers): (Vec<_>, Vec<_>) = runs.versions.iter().partition(|version| leaving(version.state));
+    let (draining, workers): (Vec<_>, Vec<_>) = runs
+        .versions
+        .iter()
+        .partition(|version| leaving(version.state));
     json!({
         "workers": workers.into_iter().map(row).collect::<Vec<_>>(),
         "draining": draining.into_iter().map(row).collect::<Vec<_>>(),
@@ -394,16 +458,25 @@ fn taken(address: SocketAddr, folder: &Folder, error: &io::Error) -> Failure {
             folder.path().join("ports.json").display()
         ));
     }
-    Failure::new(Exit::Fixable, "host::arguments", format!("{address} cannot be listened on: {error}"))
-        .help("give an address of this machine with a free port")
+    Failure::new(
+        Exit::Fixable,
+        "host::arguments",
+        format!("{address} cannot be listened on: {error}"),
+    )
+    .help("give an address of this machine with a free port")
 }
 
 fn not_started(error: &StartError, folder: &Folder) -> Failure {
     match error {
         StartError::Listen { address, source } => taken(*address, folder, source),
-        StartError::NotLoopback(_) => Failure::new(Exit::Usage, "host::arguments", error.to_string())
-            .help("workers are served on loopback only; put a reverse proxy with TLS in front"),
-        other => with_causes(Failure::new(Exit::Fixable, "host::no_data", other.to_string()), other),
+        StartError::NotLoopback(_) => {
+            Failure::new(Exit::Usage, "host::arguments", error.to_string())
+                .help("workers are served on loopback only; put a reverse proxy with TLS in front")
+        }
+        other => with_causes(
+            Failure::new(Exit::Fixable, "host::no_data", other.to_string()),
+            other,
+        ),
     }
 }
 

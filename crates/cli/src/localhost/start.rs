@@ -49,7 +49,10 @@ pub fn find(project: &Path) -> Result<Option<Info>, Failure> {
 
 /// The living host of this project, started when there is none, replaced when it is stale: of
 /// another build, or started before the project was moved.
-pub fn ensure(project: &Path, workerd: impl FnOnce() -> Result<(), Failure>) -> Result<Info, Failure> {
+pub fn ensure(
+    project: &Path,
+    workerd: impl FnOnce() -> Result<(), Failure>,
+) -> Result<Info, Failure> {
     if let Some(info) = find(project)? {
         return Ok(info);
     }
@@ -73,8 +76,12 @@ fn is_ours(info: &Info, project: &Path) -> bool {
 fn start(folder: &Folder, project: &Path) -> Result<Info, Failure> {
     let log = folder.log();
     let failed = |why: String| {
-        Failure::new(Exit::Fixable, "host::cannot_start", format!("the local host cannot be started: {why}"))
-            .help(format!("its log is {}", log.display()))
+        Failure::new(
+            Exit::Fixable,
+            "host::cannot_start",
+            format!("the local host cannot be started: {why}"),
+        )
+        .help(format!("its log is {}", log.display()))
     };
     let file = OpenOptions::new()
         .create(true)
@@ -100,7 +107,11 @@ fn start(folder: &Folder, project: &Path) -> Result<Info, Failure> {
         .map_err(|error| failed(error.to_string()))?;
     match serde_json::from_str(&line) {
         Ok(Word::Ready(info)) => Ok(info),
-        Ok(Word::Failed { code, message, help }) => {
+        Ok(Word::Failed {
+            code,
+            message,
+            help,
+        }) => {
             let code = super::serve::known_code(&code);
             let failure = Failure::new(Exit::Fixable, code, message);
             Err(match help {
@@ -110,7 +121,10 @@ fn start(folder: &Folder, project: &Path) -> Result<Info, Failure> {
             .also(format!("its log is {}", log.display())))
         }
         Err(_) => {
-            let status = child.wait().map(|status| status.to_string()).unwrap_or_default();
+            let status = child
+                .wait()
+                .map(|status| status.to_string())
+                .unwrap_or_default();
             Err(failed(format!("it ended without a word ({status})")))
         }
     }
@@ -139,7 +153,11 @@ pub fn stop(folder: &Folder) -> Result<Stopped, Failure> {
         (Some(info), Some(secret)) => control::ask(info.control, &secret, Ask::Stop).is_ok(),
         _ => false,
     };
-    let patience = if asked { STOPPING } else { Duration::from_secs(2) };
+    let patience = if asked {
+        STOPPING
+    } else {
+        Duration::from_secs(2)
+    };
     if gone_within(folder, patience)? {
         return Ok(Stopped::InOrder);
     }
@@ -147,7 +165,10 @@ pub fn stop(folder: &Folder) -> Result<Stopped, Failure> {
         Failure::new(
             Exit::Fixable,
             "host::stuck",
-            format!("a process lives in {} and does not answer", folder.path().display()),
+            format!(
+                "a process lives in {} and does not answer",
+                folder.path().display()
+            ),
         )
         .help("end it by hand (its process id is in info.json), then try again")
     };
@@ -177,7 +198,9 @@ fn gone_within(folder: &Folder, patience: Duration) -> Result<bool, Failure> {
 
 /// The folder of the local host does not work.
 pub fn unusable(error: FolderError) -> Failure {
-    let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    let cause = std::error::Error::source(&error)
+        .map(ToString::to_string)
+        .unwrap_or_default();
     Failure::new(Exit::Fixable, "host::folder", format!("{error}: {cause}"))
         .help("the local host keeps its data in .notation/host of the project; make that folder writable for this user")
 }

@@ -57,7 +57,10 @@ impl Progress for Told {
             Stage::Unpacking => "unpacking the worker runtime".to_owned(),
             Stage::Ready => String::new(),
         };
-        let mut bar = self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut bar = self
+            .bar
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if !self.printer.moving() {
             if !text.is_empty() {
                 self.printer.say(&text);
@@ -76,7 +79,10 @@ impl Progress for Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        let bar = self.bar.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let bar = self
+            .bar
+            .get_mut()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(bar) = bar.take() {
             bar.finish_and_clear();
         }

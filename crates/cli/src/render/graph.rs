@@ -74,8 +74,12 @@ impl Kind {
 impl Drawing {
     /// What to draw of a program; `placeholders` are those of a fresh stage.
     pub fn of(graph: &DesiredGraph, placeholders: &BTreeSet<ResourceId>) -> Drawing {
-        let position: BTreeMap<&ResourceId, usize> =
-            graph.resources.keys().enumerate().map(|(at, id)| (id, at)).collect();
+        let position: BTreeMap<&ResourceId, usize> = graph
+            .resources
+            .keys()
+            .enumerate()
+            .map(|(at, id)| (id, at))
+            .collect();
         let nodes: Vec<Node> = graph
             .resources
             .values()
@@ -88,7 +92,8 @@ impl Drawing {
         let mut edges: BTreeSet<Line> = BTreeSet::new();
         for desired in graph.resources.values() {
             for edge in desired.edges() {
-                let (Some(&from), Some(&to)) = (position.get(edge.from), position.get(edge.to)) else {
+                let (Some(&from), Some(&to)) = (position.get(edge.from), position.get(edge.to))
+                else {
                     continue;
                 };
                 let kind = match edge.via {
@@ -97,17 +102,28 @@ impl Drawing {
                     Via::DependOn => Kind::DependOn,
                 };
                 let field = edge.field.unwrap_or_default().to_owned();
-                edges.insert(Line { from, to, kind, field });
+                edges.insert(Line {
+                    from,
+                    to,
+                    kind,
+                    field,
+                });
             }
         }
         let edges: Vec<Line> = edges.into_iter().collect();
         let cycles = cycles(nodes.len(), &edges);
-        Drawing { nodes, edges, cycles }
+        Drawing {
+            nodes,
+            edges,
+            cycles,
+        }
     }
 
     /// The cycle a node belongs to.
     fn cycle_of(&self, node: usize) -> Option<usize> {
-        self.cycles.iter().position(|members| members.contains(&node))
+        self.cycles
+            .iter()
+            .position(|members| members.contains(&node))
     }
 
     /// Fields of the `graph` event.
@@ -203,7 +219,12 @@ pub(crate) mod tests {
             ty: "sim/Worker".into(),
             placeholder,
         };
-        let line = |from, to, kind, field: &str| Line { from, to, kind, field: field.into() };
+        let line = |from, to, kind, field: &str| Line {
+            from,
+            to,
+            kind,
+            field: field.into(),
+        };
         let edges = vec![
             line(0, 1, Kind::Contribution, "bindings"),
             line(1, 0, Kind::Contribution, "bindings"),
@@ -212,7 +233,12 @@ pub(crate) mod tests {
             line(3, 2, Kind::DependOn, ""),
         ];
         Drawing {
-            nodes: vec![node("a", true), node("b", false), node("c", false), node("self", true)],
+            nodes: vec![
+                node("a", true),
+                node("b", false),
+                node("c", false),
+                node("self", true),
+            ],
             cycles: cycles(4, &edges),
             edges,
         }
@@ -225,7 +251,12 @@ pub(crate) mod tests {
 
     #[test]
     fn a_ring_with_a_tail_is_one_cycle() {
-        let line = |from, to| Line { from, to, kind: Kind::Config, field: String::new() };
+        let line = |from, to| Line {
+            from,
+            to,
+            kind: Kind::Config,
+            field: String::new(),
+        };
         let edges = [line(0, 1), line(1, 2), line(2, 0), line(2, 3), line(4, 0)];
         assert_eq!(cycles(5, &edges), vec![vec![0, 1, 2]]);
     }

@@ -49,7 +49,13 @@ struct Row {
 
 /// Whether there is something to do, or may be.
 pub fn anything(summary: &Summary) -> bool {
-    summary.create + summary.update + summary.revert + summary.replace + summary.delete + summary.unknown > 0
+    summary.create
+        + summary.update
+        + summary.revert
+        + summary.replace
+        + summary.delete
+        + summary.unknown
+        > 0
 }
 
 /// The last line of a plan with something to do.
@@ -59,7 +65,10 @@ pub fn summary_line(summary: &Summary) -> String {
         format!("{} to update", summary.update),
         format!("{} to delete", summary.delete),
     ];
-    for (number, what) in [(summary.replace, "to replace"), (summary.revert, "to revert")] {
+    for (number, what) in [
+        (summary.replace, "to replace"),
+        (summary.revert, "to revert"),
+    ] {
         if number > 0 {
             parts.push(format!("{number} {what}"));
         }
@@ -77,8 +86,15 @@ pub fn summary_line(summary: &Summary) -> String {
 pub fn render(shown: Shown<'_>, layout: Layout) -> String {
     let plan = shown.plan;
     let summary = plan.summary();
-    let mut text = format!("{}\n", cell::paint(cell::BOLD, &plan.deployment.to_string()));
-    let rows: Vec<Row> = plan.steps.iter().filter_map(|step| row(shown, step)).collect();
+    let mut text = format!(
+        "{}\n",
+        cell::paint(cell::BOLD, &plan.deployment.to_string())
+    );
+    let rows: Vec<Row> = plan
+        .steps
+        .iter()
+        .filter_map(|step| row(shown, step))
+        .collect();
     if !rows.is_empty() {
         text.push('\n');
         write_rows(&mut text, &rows, layout);
@@ -131,7 +147,11 @@ pub fn type_of(shown: Shown<'_>, step: &Step) -> Option<String> {
     let Subject::Incarnation(incarnation) = &step.key.subject else {
         return None;
     };
-    let staying = shown.plan.intended.get(incarnation).map(|intended| &intended.ty);
+    let staying = shown
+        .plan
+        .intended
+        .get(incarnation)
+        .map(|intended| &intended.ty);
     let leaving = || shown.records.get(incarnation).map(|record| &record.ty);
     staying.or_else(leaving).map(ToString::to_string)
 }
@@ -186,7 +206,10 @@ fn settle_row(cycle: &Cycle, symbol: &'static str, style: Style, action: &'stati
 fn remarks(shown: Shown<'_>, incarnation: &Incarnation, step: &Step) -> Vec<String> {
     let mut remarks = Vec::new();
     if !step.forecast.leaves_out.is_empty() {
-        remarks.push(format!("leaves out {}", step.forecast.leaves_out.join(", ")));
+        remarks.push(format!(
+            "leaves out {}",
+            step.forecast.leaves_out.join(", ")
+        ));
     }
     let reverts = step.forecast.transition == Transition::Revert;
     match &step.why {
@@ -206,14 +229,24 @@ fn remarks(shown: Shown<'_>, incarnation: &Incarnation, step: &Step) -> Vec<Stri
         && !intended.may_replace.is_empty()
         && step.forecast.transition != Transition::Create
     {
-        remarks.push(format!("may replace, depending on {}", intended.may_replace.join(", ")));
+        remarks.push(format!(
+            "may replace, depending on {}",
+            intended.may_replace.join(", ")
+        ));
     }
     remarks
 }
 
 fn write_rows(text: &mut String, rows: &[Row], layout: Layout) {
     let widest = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
-    let who = widest(&|row| if row.ty.is_empty() { 0 } else { cell::columns(&row.who) }).min(28);
+    let who = widest(&|row| {
+        if row.ty.is_empty() {
+            0
+        } else {
+            cell::columns(&row.who)
+        }
+    })
+    .min(28);
     let ty = widest(&|row| cell::columns(&row.ty)).min(24);
     let action = widest(&|row| row.action.len());
     for row in rows {
@@ -288,7 +321,8 @@ impl Line {
             }
             (Some(before), Some(after)) => {
                 let both = room.saturating_sub(4);
-                let whole = cell::columns(&value::inline(before)) + cell::columns(&value::inline(after));
+                let whole =
+                    cell::columns(&value::inline(before)) + cell::columns(&value::inline(after));
                 if whole <= both {
                     return format!("{} → {}", value::inline(before), value::inline(after));
                 }
@@ -297,7 +331,11 @@ impl Line {
                     let (before, after) = value::from_difference(before, after, half);
                     return format!("{before} → {after}");
                 }
-                format!("{} → {}", value::folded(before, half), value::folded(after, half))
+                format!(
+                    "{} → {}",
+                    value::folded(before, half),
+                    value::folded(after, half)
+                )
             }
             (Some(before), None) if self.mark.is_empty() => {
                 let room = room.saturating_sub(8);
@@ -363,12 +401,14 @@ fn plain(change: &Change) -> Line {
 fn missing<'a>(of: &'a [Value], from: &'a [Value]) -> impl Iterator<Item = Value> + 'a {
     let mut rest: Vec<&Value> = from.iter().collect();
     of.iter()
-        .filter(move |item| match rest.iter().position(|other| other == item) {
-            Some(at) => {
-                rest.swap_remove(at);
-                false
-            }
-            None => true,
-        })
+        .filter(
+            move |item| match rest.iter().position(|other| other == item) {
+                Some(at) => {
+                    rest.swap_remove(at);
+                    false
+                }
+                None => true,
+            },
+        )
         .cloned()
 }

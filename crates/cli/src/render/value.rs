@@ -51,7 +51,11 @@ pub fn folded(value: &Value, width: usize) -> String {
 /// `width` columns.
 pub fn from_difference(before: &str, after: &str, width: usize) -> (String, String) {
     const CONTEXT: usize = 12;
-    let same = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
+    let same = before
+        .chars()
+        .zip(after.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
     let skipped = same.saturating_sub(CONTEXT);
     let part = |text: &str| {
         let rest: String = text.chars().skip(skipped).collect();
@@ -66,7 +70,9 @@ fn quoted(text: &str) -> String {
 }
 
 fn name(key: &str) -> String {
-    let plain = key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+    let plain = key
+        .chars()
+        .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
         && !key.starts_with(|c: char| c.is_ascii_digit())
         && !key.is_empty();
     if plain { key.to_owned() } else { quoted(key) }
@@ -85,7 +91,13 @@ mod tests {
             resource: "b".parse().unwrap(),
             path: vec![Segment::Key("ScriptName".into())],
         }));
-        let value = Value::Map([("key".to_owned(), secret), ("peer-name".to_owned(), unknown)].into());
+        let value = Value::Map(
+            [
+                ("key".to_owned(), secret),
+                ("peer-name".to_owned(), unknown),
+            ]
+            .into(),
+        );
         insta::assert_snapshot!(
             inline(&value),
             @r#"{ key: (secret), "peer-name": (known after deploy: b.ScriptName) }"#
@@ -94,7 +106,8 @@ mod tests {
 
     #[test]
     fn long_texts_are_shown_where_they_differ() {
-        let (before, after) = from_difference("the same start, then one", "the same start, then two", 18);
+        let (before, after) =
+            from_difference("the same start, then one", "the same start, then two", 18);
         assert_eq!(before, "…\"start, then one\"".to_owned());
         assert_eq!(after, "…\"start, then two\"".to_owned());
     }

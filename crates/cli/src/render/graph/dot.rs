@@ -18,7 +18,10 @@ pub fn dot(drawing: &Drawing) -> String {
         }
     };
     for (number, members) in drawing.cycles.iter().enumerate() {
-        let names: Vec<_> = members.iter().map(|at| escape(&drawing.nodes[*at].id)).collect();
+        let names: Vec<_> = members
+            .iter()
+            .map(|at| escape(&drawing.nodes[*at].id))
+            .collect();
         text.push_str(&format!(
             "  subgraph cluster_{number} {{\n    label=\"cycle: {}\";\n    style=rounded;\n",
             names.join(", ")

@@ -34,7 +34,11 @@ struct Block {
 
 /// Lays a drawing out. The same drawing always looks the same.
 pub fn layout(drawing: &Drawing) -> Layout {
-    let mut blocks: Vec<Block> = drawing.cycles.iter().map(|members| cycle(members)).collect();
+    let mut blocks: Vec<Block> = drawing
+        .cycles
+        .iter()
+        .map(|members| cycle(members))
+        .collect();
     let alone = (0..drawing.nodes.len()).filter(|at| drawing.cycle_of(*at).is_none());
     blocks.extend(alone.map(|at| Block {
         members: vec![at],
@@ -71,7 +75,10 @@ fn cycle(members: &[usize]) -> Block {
                 .map(|at| {
                     let angle = std::f64::consts::TAU * at as f64 / count as f64
                         - std::f64::consts::FRAC_PI_2;
-                    (radius * (1.0 + angle.cos()), radius * 0.75 * (1.0 + angle.sin()))
+                    (
+                        radius * (1.0 + angle.cos()),
+                        radius * 0.75 * (1.0 + angle.sin()),
+                    )
                 })
                 .collect()
         }
@@ -80,7 +87,10 @@ fn cycle(members: &[usize]) -> Block {
     let bottom = places.iter().map(|place| place.1).fold(0.0, f64::max) + BOX.1;
     Block {
         members: members.to_vec(),
-        places: places.into_iter().map(|(x, y)| (x + BORDER, y + BORDER + 6.0)).collect(),
+        places: places
+            .into_iter()
+            .map(|(x, y)| (x + BORDER, y + BORDER + 6.0))
+            .collect(),
         size: (right + 2.0 * BORDER, bottom + 2.0 * BORDER + 6.0),
         layer: 0,
     }
@@ -107,13 +117,19 @@ fn rank(blocks: &mut [Block], edges: &BTreeSet<(usize, usize)>) {
 }
 
 fn place(drawing: &Drawing, blocks: &[Block], edges: &BTreeSet<(usize, usize)>) -> Layout {
-    let layers = blocks.iter().map(|block| block.layer + 1).max().unwrap_or(0);
+    let layers = blocks
+        .iter()
+        .map(|block| block.layer + 1)
+        .max()
+        .unwrap_or(0);
     let mut boxes = vec![(0.0, 0.0); drawing.nodes.len()];
     let mut cycles = vec![(0.0, 0.0, 0.0, 0.0); drawing.cycles.len()];
     let mut middle = vec![0.0; blocks.len()];
     let (mut x, mut height) = (20.0, 0.0_f64);
     for layer in 0..layers {
-        let mut row: Vec<usize> = (0..blocks.len()).filter(|at| blocks[*at].layer == layer).collect();
+        let mut row: Vec<usize> = (0..blocks.len())
+            .filter(|at| blocks[*at].layer == layer)
+            .collect();
         // Near those who refer to it, so that lines cross little.
         let wish = |at: usize| {
             let from: Vec<f64> = edges
@@ -121,7 +137,11 @@ fn place(drawing: &Drawing, blocks: &[Block], edges: &BTreeSet<(usize, usize)>) 
                 .filter(|(_, to)| *to == at)
                 .map(|(from, _)| middle[*from])
                 .collect();
-            if from.is_empty() { 0.0 } else { from.iter().sum::<f64>() / from.len() as f64 }
+            if from.is_empty() {
+                0.0
+            } else {
+                from.iter().sum::<f64>() / from.len() as f64
+            }
         };
         row.sort_by(|a, b| wish(*a).total_cmp(&wish(*b)).then(a.cmp(b)));
         let mut y = 20.0;

@@ -8,12 +8,26 @@ pub fn mermaid(drawing: &Drawing) -> String {
     let mut text = String::from("flowchart LR\n");
     let node = |at: usize| {
         let node = &drawing.nodes[at];
-        let mark = if node.placeholder { "<br/>placeholder first" } else { "" };
-        format!("n{at}[\"{}<br/><i>{}</i>{mark}\"]", escape(&node.id), escape(&node.ty))
+        let mark = if node.placeholder {
+            "<br/>placeholder first"
+        } else {
+            ""
+        };
+        format!(
+            "n{at}[\"{}<br/><i>{}</i>{mark}\"]",
+            escape(&node.id),
+            escape(&node.ty)
+        )
     };
     for (number, members) in drawing.cycles.iter().enumerate() {
-        let names: Vec<_> = members.iter().map(|at| escape(&drawing.nodes[*at].id)).collect();
-        text.push_str(&format!("  subgraph c{number} [\"cycle: {}\"]\n", names.join(", ")));
+        let names: Vec<_> = members
+            .iter()
+            .map(|at| escape(&drawing.nodes[*at].id))
+            .collect();
+        text.push_str(&format!(
+            "  subgraph c{number} [\"cycle: {}\"]\n",
+            names.join(", ")
+        ));
         for member in members {
             text.push_str(&format!("    {}\n", node(*member)));
         }

@@ -18,23 +18,37 @@ text{font-family:system-ui,sans-serif;fill:#1c2430}\
 /// A standalone SVG with a legend. Solid = config, dashed = contribution, dotted = dependOn.
 pub fn svg(drawing: &Drawing) -> String {
     let laid = layout(drawing);
-    let lines: Vec<(String, f64)> = drawing.edges.iter().map(|edge| line(drawing, &laid, edge)).collect();
+    let lines: Vec<(String, f64)> = drawing
+        .edges
+        .iter()
+        .map(|edge| line(drawing, &laid, edge))
+        .collect();
     let lowest = lines.iter().map(|(_, y)| *y).fold(laid.size.1, f64::max);
-    let top = lines.iter().map(|(_, y)| *y).fold(0.0, f64::min) - if lines.is_empty() { 0.0 } else { 6.0 };
+    let top = lines.iter().map(|(_, y)| *y).fold(0.0, f64::min)
+        - if lines.is_empty() { 0.0 } else { 6.0 };
     let (width, height) = (laid.size.0.max(470.0), lowest - top + 44.0);
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 {top:.0} {width:.0} {height:.0}\">\n<style>{STYLE}</style>\n"
     );
     text.push_str("<defs>");
-    for (kind, color) in [("config", "#44505f"), ("contribution", "#b06a00"), ("dependOn", "#8a94a3")] {
+    for (kind, color) in [
+        ("config", "#44505f"),
+        ("contribution", "#b06a00"),
+        ("dependOn", "#8a94a3"),
+    ] {
         text.push_str(&format!(
             "<marker id=\"{kind}\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path d=\"M0,0 L8,4 L0,8 z\" fill=\"{color}\"/></marker>"
         ));
     }
     text.push_str("</defs>\n");
-    text.push_str(&format!("<rect y=\"{top:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#fff\"/>\n"));
+    text.push_str(&format!(
+        "<rect y=\"{top:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#fff\"/>\n"
+    ));
     for (members, (x, y, w, h)) in drawing.cycles.iter().zip(&laid.cycles) {
-        let names: Vec<_> = members.iter().map(|at| drawing.nodes[*at].id.as_str()).collect();
+        let names: Vec<_> = members
+            .iter()
+            .map(|at| drawing.nodes[*at].id.as_str())
+            .collect();
         text.push_str(&format!(
             "<rect class=\"cycle\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"14\"/>\n<text class=\"cycle-name\" x=\"{:.1}\" y=\"{:.1}\">cycle: {}</text>\n",
             x + 12.0,
@@ -110,7 +124,10 @@ fn line(drawing: &Drawing, laid: &Layout, edge: &Line) -> (String, f64) {
         let (from, to) = (center(edge.from), center(edge.to));
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx.hypot(dy).max(1.0);
-        let both = drawing.edges.iter().any(|other| other.from == edge.to && other.to == edge.from);
+        let both = drawing
+            .edges
+            .iter()
+            .any(|other| other.from == edge.to && other.to == edge.from);
         // Longer lines bend more, so that they pass by the boxes between.
         let bend = (length * 0.14).max(if both { 26.0 } else { 10.0 });
         let middle = (
@@ -159,7 +176,9 @@ fn short(text: &str, length: usize) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
