@@ -95,6 +95,22 @@ pub enum OpenError {
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Stored resources were created under contracts that are not installed; served with this set
+    /// they could be neither read nor replaced.
+    #[error(
+        "{count} stored resources, the first of them {kind} {version} at {digest}, were created \
+         under contracts that are not installed"
+    )]
+    OtherContracts {
+        /// How many resources.
+        count: usize,
+        /// Kind of the first one.
+        kind: String,
+        /// Definition version it was created under.
+        version: String,
+        /// Schema digest it was created under.
+        digest: String,
+    },
     /// The endpoint domain is no dotted lower-case name.
     #[error("endpoint domain {0:?} is no lower-case DNS name")]
     EndpointDomain(String),

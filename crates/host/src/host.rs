@@ -9,11 +9,11 @@ use crate::plane::{Plane, State};
 use crate::sealed;
 use crate::secret::{Keys, random_text};
 use crate::snapshot::Snapshot;
-use crate::store::{LoadedTenant, Store, StoreError, Write};
+use crate::store::{Loaded, LoadedTenant, Store, StoreError, Write};
 use crate::token::{Caller, Grant, TokenRecord, Tokens, fresh_token, hash};
 use bytes::Bytes;
 use imbl::OrdMap;
-use notation_edge::{Manifest, SealedReadiness, Uid, World};
+use notation_edge::{FormRef, Manifest, SealedReadiness, Uid, World};
 use notation_edge_api::parse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -102,6 +102,7 @@ impl Host {
         let oldest = config.clock.before(config.keep_records);
         store.submit(vec![Write::Forget(oldest)]).durable().await?;
         let loaded = store.load()?;
+        known_contracts(&contracts, &loaded)?;
         let host = Host {
             inner: Arc::new(Inner {
                 contracts,
@@ -434,6 +435,26 @@ impl Host {
 
     pub(crate) async fn is_writable(&self) -> bool {
         self.flush().await.is_ok()
+    }
+}
+
+/// A resource whose Form is not installed would hold its name and answer nothing.
+fn known_contracts(contracts: &Contracts, loaded: &Loaded) -> Result<(), OpenError> {
+    let unknown: Vec<&FormRef> = loaded
+        .tenants
+        .values()
+        .flat_map(|tenant| &tenant.resources)
+        .map(|resource| &resource.form_ref)
+        .filter(|form_ref| contracts.catalog.form(form_ref).is_none())
+        .collect();
+    match unknown.first() {
+        None => Ok(()),
+        Some(first) => Err(OpenError::OtherContracts {
+            count: unknown.len(),
+            kind: first.kind.to_string(),
+            version: first.definition_version.to_string(),
+            digest: first.schema_digest.to_string(),
+        }),
     }
 }
 

@@ -9,7 +9,7 @@ mod row;
 mod schema;
 mod write;
 
-pub use read::LoadedTenant;
+pub use read::{Loaded, LoadedTenant};
 pub use row::{Bound, OperationRow, Replay, ReplayKey, UploadRow};
 pub use write::Write;
 

@@ -107,6 +107,12 @@ impl Bench {
         }
     }
 
+    /// Ends the server and lets go of the data directory.
+    pub async fn stop(mut self) {
+        drop(self.stop.take());
+        self.serving.take().unwrap().await.unwrap();
+    }
+
     /// Ends the server and opens the same data directory again.
     pub async fn restart(mut self, config: HostConfig) -> Bench {
         drop(self.stop.take());

@@ -178,3 +178,49 @@ async fn health_and_readiness_need_no_token() {
     client.get("/healthz").await.is(200);
     client.get("/readyz").await.is(200);
 }
+
+#[tokio::test]
+async fn resources_of_other_contracts_are_told_at_the_start() {
+    let temp = tempfile::tempdir().unwrap();
+    let data = temp.path().join("data");
+    let bench = Bench::open(HostConfig::new(&data)).await;
+    bench.t1().kv("kv").await;
+    let set = temp.path().join("set");
+    copy(
+        &std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts"),
+        &set,
+    );
+    let definition = set.join("forms/candidates/edge/v1beta1/edge-kv-namespace/definition.json");
+    let before = std::fs::read(&definition).unwrap();
+    let after = String::from_utf8(before.clone()).unwrap().replacen(
+        "\"title\": \"",
+        "\"title\": \"Other ",
+        1,
+    );
+    std::fs::write(&definition, &after).unwrap();
+    let digest =
+        |bytes: &[u8]| notation_edge_api::digest(&notation_edge_api::parse(bytes).unwrap());
+    let index = set.join("forms/candidates/edge/v1beta1/candidate-set.json");
+    let text = std::fs::read_to_string(&index)
+        .unwrap()
+        .replace(&digest(&before), &digest(after.as_bytes()));
+    std::fs::write(&index, text).unwrap();
+    bench.stop().await;
+    let other = HostConfig {
+        contracts: Some(set),
+        ..HostConfig::new(&data)
+    };
+    let error = Host::open(other, Arc::new(NoDataPlane))
+        .await
+        .err()
+        .unwrap();
+    assert!(
+        matches!(&error, OpenError::OtherContracts { count: 1, kind, .. } if kind == "EdgeKVNamespace"),
+        "{error}"
+    );
+    drop(
+        Host::open(HostConfig::new(&data), Arc::new(NoDataPlane))
+            .await
+            .unwrap(),
+    );
+}
