@@ -1,6 +1,7 @@
 //! The local host: this binary in the background, one per project, on loopback, with its data in
 //! the project's `.notation/host/`.
 
+mod answers;
 pub mod control;
 pub mod folder;
 pub mod serve;

@@ -124,6 +124,8 @@ impl EventSink for Teller {
         }
         match event {
             EngineEvent::StepStarted(step) => self.start(step),
+            // A provider that only notes that it has begun has nothing to tell a person.
+            EngineEvent::StepWaiting(step) if step.error.as_deref() == Some("") => {}
             EngineEvent::StepWaiting(step) => self.wait(step),
             // Its passes were told one by one.
             EngineEvent::StepDone(step) if matches!(step.key.role, Role::Settle { pass: 0 }) => {
