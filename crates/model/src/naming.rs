@@ -24,6 +24,8 @@ pub struct Naming {
 pub enum Charset {
     /// `a-z`, `0-9`, `-`; upper-case letters are folded first.
     Lower,
+    /// As `Lower`, and a letter first.
+    Label,
     /// `A-Z`, `a-z`, `0-9`, `-`.
     Alphanumeric,
     /// `A-Z`, `a-z`, `0-9`, `-`, `_`.
@@ -36,18 +38,25 @@ impl Charset {
     /// Whether the service takes the character as it is.
     pub fn allows(self, c: char) -> bool {
         match self {
-            Charset::Lower => matches!(c, 'a'..='z' | '0'..='9' | '-'),
+            Charset::Lower | Charset::Label => matches!(c, 'a'..='z' | '0'..='9' | '-'),
             Charset::Alphanumeric => c.is_ascii_alphanumeric() || c == '-',
             Charset::Word => c.is_ascii_alphanumeric() || matches!(c, '-' | '_'),
             Charset::Dotted => c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'),
         }
     }
 
+    /// Whether a name may begin with the character.
+    fn begins(self, c: char) -> bool {
+        match self {
+            Charset::Label => c.is_ascii_lowercase(),
+            Charset::Lower | Charset::Alphanumeric | Charset::Word | Charset::Dotted => true,
+        }
+    }
+
     fn clean(self, c: char) -> char {
-        let folded = if self == Charset::Lower {
-            c.to_ascii_lowercase()
-        } else {
-            c
+        let folded = match self {
+            Charset::Lower | Charset::Label => c.to_ascii_lowercase(),
+            Charset::Alphanumeric | Charset::Word | Charset::Dotted => c,
         };
         if self.allows(folded) { folded } else { '-' }
     }
@@ -139,13 +148,17 @@ impl Naming {
     /// Cuts and cleans a full name to what the service allows.
     fn fit(&self, full: String) -> GeneratedName {
         let room = self.max_length - self.ending.len();
-        if full.len() <= room && full.chars().all(|c| self.charset.allows(c)) {
+        let begins = full.starts_with(|c| self.charset.begins(c));
+        if begins && full.len() <= room && full.chars().all(|c| self.charset.allows(c)) {
             return GeneratedName {
                 name: full + self.ending,
                 cut: false,
             };
         }
-        let clean: String = full.chars().map(|c| self.charset.clean(c)).collect();
+        let mut clean: String = full.chars().map(|c| self.charset.clean(c)).collect();
+        if !clean.starts_with(|c| self.charset.begins(c)) {
+            clean.insert(0, 'n');
+        }
         let cut: String = clean.chars().take(room - 9).collect();
         let hash = hex::encode(Sha256::digest(full.as_bytes()));
         let name = format!(
@@ -231,5 +244,22 @@ mod tests {
     fn a_character_that_is_not_allowed_becomes_a_hyphen_with_a_hash() {
         let made = naming(NameKind::Scoped, 63, "").generate(&owner("a", "b", "x.y", 0));
         assert!(made.cut && made.name.starts_with("a-b-x-y-"), "{made:?}");
+    }
+
+    #[test]
+    fn a_name_that_must_begin_with_a_letter_does() {
+        let label = Naming {
+            charset: Charset::Label,
+            ..naming(NameKind::Scoped, 63, "")
+        };
+        let made = label.generate(&owner("1app", "dev", "api", 0));
+        assert!(
+            made.cut && made.name.starts_with("n1app-dev-api-"),
+            "{made:?}"
+        );
+        assert_eq!(
+            label.generate(&owner("app", "dev", "api", 0)).name,
+            "app-dev-api"
+        );
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn naming() -> Naming {
         suffix: "",
         ending: "",
         max_length: 60,
-        charset: Charset::Lower,
+        charset: Charset::Label,
     }
 }
 
