@@ -148,6 +148,7 @@ pub fn stop(folder: &Folder) -> Result<Stopped, Failure> {
         Tenancy::Running(info) => Some(info),
         Tenancy::Unclear => None,
     };
+    let process = info.as_ref().and_then(|info| Process::of(info.pid));
     let secret = folder.secret(control::SECRET);
     let asked = match (&info, secret) {
         (Some(info), Some(secret)) => control::ask(info.control, &secret, Ask::Stop).is_ok(),
@@ -159,6 +160,7 @@ pub fn stop(folder: &Folder) -> Result<Stopped, Failure> {
         Duration::from_secs(2)
     };
     if gone_within(folder, patience)? {
+        process.iter().for_each(Process::wait);
         return Ok(Stopped::InOrder);
     }
     let stuck = || {
@@ -179,10 +181,42 @@ pub fn stop(folder: &Folder) -> Result<Stopped, Failure> {
     // It holds the lock, so the id is of a living host and not of somebody else.
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).map_err(|_| stuck())?;
     if gone_within(folder, STOPPING)? {
+        process.iter().for_each(Process::wait);
         Ok(Stopped::Killed)
     } else {
         Err(stuck())
     }
+}
+
+/// A process whose end can be waited for: the lock falls a moment before it.
+struct Process(#[cfg(target_os = "linux")] std::os::fd::OwnedFd);
+
+impl Process {
+    #[cfg(target_os = "linux")]
+    fn of(pid: u32) -> Option<Process> {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
+        let watched = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
+        watched.ok().map(Process)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of(_: u32) -> Option<Process> {
+        None
+    }
+
+    #[cfg(target_os = "linux")]
+    fn wait(&self) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let patience = Timespec {
+            tv_sec: 5,
+            tv_nsec: 0,
+        };
+        // It is ending; when the system cannot tell, nothing more can be done here.
+        let _ = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&patience));
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn wait(&self) {}
 }
 
 fn gone_within(folder: &Folder, patience: Duration) -> Result<bool, Failure> {
