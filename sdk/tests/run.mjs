@@ -16,11 +16,18 @@ if (!existsSync(tsc)) {
 const work = mkdtempSync(join(tmpdir(), "notation-types-"));
 process.on("exit", () => rmSync(work, { recursive: true, force: true }));
 
+/** Built with the features of the whole workspace, so that the tests build nothing twice. */
+const newProject = (() => {
+  const command = ["build", "--workspace", "--locked", "--example", "new_project", "--message-format", "json-render-diagnostics"];
+  const built = execFileSync("cargo", command, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"], maxBuffer: 1 << 28 });
+  const lines = built.trim().split("\n").map((line) => JSON.parse(line));
+  return lines.find((line) => line.target?.name === "new_project" && line.executable).executable;
+})();
+
 /** A folder with the types and the tsconfig that `notation init` lays. */
 function project(name) {
   const dir = join(work, name);
-  const command = ["run", "--quiet", "-p", "notation-program", "--example", "new_project", "--", dir];
-  execFileSync("cargo", command, { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(newProject, [dir], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
   return dir;
 }
 

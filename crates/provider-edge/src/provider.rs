@@ -104,6 +104,35 @@ impl EdgeProvider {
     }
 }
 
+impl EdgeProvider {
+    /// Removes what a create that failed for good has begun; what others made stays.
+    ///
+    /// Errors: `Transient` when the host cannot be asked, so that the create is repeated.
+    async fn take_back(&self, carrier: &Carrier<'_>) -> Result<(), OpError> {
+        let mut seen = self.look(carrier.host, carrier.script).await?;
+        let ours = |seen: &Seen| {
+            seen.claim
+                .as_ref()
+                .is_some_and(|(_, claim)| claim.is_of(&carrier.ctx.owner))
+        };
+        if !ours(&seen) || seen.is_deployed_by_others() {
+            return Ok(());
+        }
+        for _ in 0..MOST_MOVES {
+            let Some(next) = moves::apart(&seen) else {
+                break;
+            };
+            match carrier.remove(&mut seen, &next).await {
+                Ok(()) => {}
+                Err(Stop::Error(transient @ OpError::Transient { .. })) => return Err(transient),
+                // What cannot be removed is named by the refusal that follows.
+                Err(Stop::Error(_) | Stop::Pending { .. }) => break,
+            }
+        }
+        Ok(())
+    }
+}
+
 impl std::fmt::Debug for EdgeProvider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EdgeProvider").finish_non_exhaustive()
@@ -206,12 +235,27 @@ impl Provider for EdgeProvider {
         }
         let seen = self.look(&host, &script).await?;
         may_create(ctx, &script, &seen)?;
+        // A worker that a cut-off run left half made serves nobody, and must be finished before
+        // others bind it. The journal learns from this answer that it may be half made.
+        if ctx.resume.is_none() {
+            return Ok(Progress::Waiting {
+                after_ms: 0,
+                resume: json!({ "begun": script }),
+                reason: String::new(),
+            });
+        }
         let carrier = Carrier {
             host: &host,
             ctx,
             script: &script,
         };
-        self.make_so(&carrier, seen, &wanted).await
+        let made = self.make_so(&carrier, seen, &wanted).await;
+        if let Err(OpError::Refused { .. } | OpError::Failed { .. } | OpError::InUse { .. }) = made
+        {
+            // No record will tell of it, so nothing may be left.
+            self.take_back(&carrier).await?;
+        }
+        made
     }
 
     async fn read(

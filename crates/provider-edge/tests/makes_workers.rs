@@ -38,6 +38,10 @@ async fn two_workers_that_call_each_other_come_and_go_through_placeholders() {
     let (api, auth) = (worker("api"), worker("auth").without_endpoint());
     let early = lab.create(&api.clone().binding(&[&auth])).await;
     assert!(matches!(early, Err(OpError::Refused { .. })), "{early:?}");
+    assert!(
+        lab.everything().is_empty(),
+        "a refused create leaves nothing"
+    );
     done(lab.create(&api).await);
     done(lab.create(&auth.clone().binding(&[&api])).await);
     let whole = done(lab.update(&api.clone().binding(&[&auth])).await);

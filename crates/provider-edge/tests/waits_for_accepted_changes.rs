@@ -39,7 +39,11 @@ async fn accepted_changes_are_waited_for_one_after_the_other() {
     })
     .await;
     assert_eq!(made.key, api.script);
-    assert_eq!(waits, 2 * 6, "six resources, each asked about twice");
+    assert_eq!(
+        waits,
+        1 + 2 * 6,
+        "announced, then six resources, each asked about twice"
+    );
     assert_eq!(lab.everything().len(), 6);
     let ((), waits) = until_done(&lab, &api, async |edge, ctx| {
         edge.delete(ctx, &ty(), &api.script, &Params::new()).await

@@ -49,7 +49,7 @@ const AFTER_TIDY: &[Part] = &[
 const WITH_CONTRACTS: Part = Part {
     name: "host with published contracts",
     program: "cargo",
-    arguments: &["test", "--locked", "-p", "notation-host"],
+    arguments: &["test", "--workspace", "--locked", "--test", "host"],
 };
 
 /// Runs everything; stops at the first part that fails.

@@ -140,9 +140,15 @@ impl Lab {
     }
 
     pub async fn create_with(&self, worker: &Worker, token: &str) -> Answer {
-        self.edge
-            .create(&ctx(worker, token), &ty(), &worker.params())
-            .await
+        let mut ctx = ctx(worker, token);
+        // The first answer only announces that the worker may be half made from now on.
+        match self.edge.create(&ctx, &ty(), &worker.params()).await {
+            Ok(Progress::Waiting { resume, .. }) if resume["begun"].is_string() => {
+                ctx.resume = Some(resume);
+                self.edge.create(&ctx, &ty(), &worker.params()).await
+            }
+            other => other,
+        }
     }
 
     pub async fn update(&self, worker: &Worker) -> Answer {
