@@ -171,3 +171,16 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     }
     found
 }
+
+#[test]
+fn a_deployment_is_shown_and_destroyed_without_its_entry_file() {
+    let shop = Project::new();
+    shop.program(ONE).deploy().exits(0);
+    fs::remove_file(shop.path().join("infra/main.ts")).unwrap();
+    shop.plan().exits(1).says("program::entry_not_found");
+    shop.run(&["state", "list", "main", "--stage", "dev"])
+        .exits(0)
+        .says("a");
+    shop.destroy().exits(0);
+    assert!(shop.objects().is_empty());
+}

@@ -165,6 +165,8 @@ impl EventSink for Teller {
             } => {
                 let written: Vec<_> = written.iter().map(ToString::to_string).collect();
                 let found = match written.as_slice() {
+                    // The last pass only looks; what it found is told by the step's end.
+                    [] if pass == of => "wrote nothing".to_owned(),
                     [] => "no difference".to_owned(),
                     names => format!("wrote {}", names.join(", ")),
                 };

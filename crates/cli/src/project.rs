@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use notation_model::{DeploymentId, EntryName, StageName};
-use notation_program::ProjectConfig;
+use notation_program::{EntryFiles, ProjectConfig};
 
 use crate::{
     args::{Entry, Global},
@@ -13,13 +13,26 @@ use crate::{
 
 /// The project around a folder.
 pub fn load(start: &Path) -> Result<ProjectConfig, Failure> {
-    let start = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
-    Ok(notation_program::load_config(&start)?)
+    load_with(start, EntryFiles::Needed)
 }
 
-/// The project that a command is about.
+fn load_with(start: &Path, entry_files: EntryFiles) -> Result<ProjectConfig, Failure> {
+    let start = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
+    Ok(notation_program::load_config_with(&start, entry_files)?)
+}
+
+/// The project of a command that evaluates an entry.
 pub fn of(global: &Global) -> Result<ProjectConfig, Failure> {
-    load(global.project.as_deref().unwrap_or(Path::new(".")))
+    load(start(global))
+}
+
+/// The project of a command that works from state: its entry files may be gone.
+pub fn of_recorded(global: &Global) -> Result<ProjectConfig, Failure> {
+    load_with(start(global), EntryFiles::Unneeded)
+}
+
+fn start(global: &Global) -> &Path {
+    global.project.as_deref().unwrap_or(Path::new("."))
 }
 
 /// The deployment of an entry that is in the config.

@@ -237,8 +237,25 @@ pub fn needs_yes(command: &str) -> Failure {
         format!("{command} asks before it changes something, and there is no terminal to ask on"),
     )
     .help(format!(
-        "look at what it would do, then type: notation {command} ... --yes"
+        "look at what it would do, then type: {} --yes",
+        typed(env::args().skip(1))
     ))
+}
+
+/// The command as it was typed, fit for pasting into a shell.
+fn typed(arguments: impl Iterator<Item = String>) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let words = arguments.map(|word| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    });
+    std::iter::once("notation".to_owned())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Milliseconds since 1970 as RFC 3339.
@@ -247,4 +264,18 @@ pub fn time(ms: u64) -> String {
     jiff::Timestamp::from_millisecond(ms)
         .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::typed;
+
+    #[test]
+    fn a_typed_command_can_be_pasted_again() {
+        let words = ["--project", "my app", "deploy", "it's"].map(str::to_owned);
+        assert_eq!(
+            typed(words.into_iter()),
+            r"notation --project 'my app' deploy 'it'\''s'"
+        );
+    }
 }

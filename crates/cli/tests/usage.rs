@@ -104,7 +104,7 @@ fn without_a_terminal_a_change_needs_yes_and_no_change_asks_nothing() {
     shop.run(&["deploy", "main", "--stage", "dev"])
         .exits(2)
         .says("usage::needs_yes")
-        .says("--yes");
+        .says("notation deploy main --stage dev --yes");
     assert!(shop.objects().is_empty());
     // The hold was given back: nothing to wait for.
     shop.run(&["deploy", "main", "--stage", "dev", "--yes", "--no-wait"])

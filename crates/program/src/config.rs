@@ -80,6 +80,23 @@ pub fn find_project(start_dir: &Path) -> Option<PathBuf> {
 ///
 /// Errors: no project file, or everything that is wrong with it.
 pub fn load_config(start_dir: &Path) -> Result<ProjectConfig, Vec<Problem>> {
+    load_config_with(start_dir, EntryFiles::Needed)
+}
+
+/// Whether a command evaluates an entry, so that the entry files have to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryFiles {
+    /// A missing file is a problem.
+    Needed,
+    /// Only the names matter: state is read, or everything is taken away.
+    Unneeded,
+}
+
+/// As [`load_config`], for commands that need no entry file (`spec/cli.md`, `destroy`).
+pub fn load_config_with(
+    start_dir: &Path,
+    entry_files: EntryFiles,
+) -> Result<ProjectConfig, Vec<Problem>> {
     let Some(root) = find_project(start_dir) else {
         return Err(vec![
             Problem::new(
@@ -90,12 +107,19 @@ pub fn load_config(start_dir: &Path) -> Result<ProjectConfig, Vec<Problem>> {
         ]);
     };
     let limits = Limits::default();
-    own_stack::run(&limits, |watch| load_here(&root, &limits, watch))
-        .unwrap_or_else(|error| Err(vec![Problem::new(codes::BUNDLE, error.to_string())]))
-        .map_err(in_order)
+    own_stack::run(&limits, |watch| {
+        load_here(&root, entry_files, &limits, watch)
+    })
+    .unwrap_or_else(|error| Err(vec![Problem::new(codes::BUNDLE, error.to_string())]))
+    .map_err(in_order)
 }
 
-fn load_here(root: &Path, limits: &Limits, watch: &Watch) -> Result<ProjectConfig, Vec<Problem>> {
+fn load_here(
+    root: &Path,
+    entry_files: EntryFiles,
+    limits: &Limits,
+    watch: &Watch,
+) -> Result<ProjectConfig, Vec<Problem>> {
     let sources = Sources::of(root);
     let file = root.join(CONFIG_FILE);
     let bundled = runtime()?.block_on(bundle::bundle(&sources, &file, Purpose::Program))?;
@@ -110,6 +134,7 @@ fn load_here(root: &Path, limits: &Limits, watch: &Watch) -> Result<ProjectConfi
     };
     let mut reader = Reader {
         root,
+        entry_files,
         file,
         problems: Vec::new(),
     };
@@ -146,6 +171,7 @@ fn load_here(root: &Path, limits: &Limits, watch: &Watch) -> Result<ProjectConfi
 /// Reads the exported value and gathers what is wrong with it.
 struct Reader<'a> {
     root: &'a Path,
+    entry_files: EntryFiles,
     file: Arc<SourceFile>,
     problems: Vec<Problem>,
 }
@@ -248,7 +274,7 @@ impl Reader<'_> {
     fn entry_file(&mut self, name: &str, path: &str) -> Option<EntryFile> {
         let file = crate::source::normal(&self.root.join(path));
         let inside = file.starts_with(self.root) && !Path::new(path).is_absolute();
-        if inside && file.is_file() {
+        if inside && (self.entry_files == EntryFiles::Unneeded || file.is_file()) {
             return Some(EntryFile {
                 path: crate::source::relative(self.root, &file),
             });

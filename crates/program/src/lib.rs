@@ -27,7 +27,9 @@ mod source;
 mod trace;
 mod worker_code;
 
-pub use config::{CONFIG_FILE, EntryFile, ProjectConfig, find_project, load_config};
+pub use config::{
+    CONFIG_FILE, EntryFile, EntryFiles, ProjectConfig, find_project, load_config, load_config_with,
+};
 pub use editor_types::lay_types;
 pub use evaluate::{Evaluated, evaluate};
 pub use limits::Limits;

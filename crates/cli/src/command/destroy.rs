@@ -11,7 +11,7 @@ use crate::{
 
 /// Removes everything a deployment has. Needs neither the entry's file nor the entry in the config.
 pub fn run(global: &Global, args: &Destroy, printer: &Printer) -> Outcome {
-    let config = project::of(global)?;
+    let config = project::of_recorded(global)?;
     let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "destroy")?;
     let wiring = Wiring::of(&config, deployment, printer)?;
     let state = session::block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;

@@ -12,7 +12,7 @@ use crate::{
 
 /// Shows or clears who holds a deployment.
 pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome {
-    let config = project::of(global)?;
+    let config = project::of_recorded(global)?;
     let (args, verb) = match command {
         HoldCommand::Show { entry } => (entry, "hold show"),
         HoldCommand::Clear { entry, .. } => (entry, "hold clear"),

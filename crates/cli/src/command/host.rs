@@ -32,7 +32,7 @@ pub fn run(global: &Global, command: &HostCommand, printer: &Printer) -> Outcome
         HostCommand::Start | HostCommand::Stop | HostCommand::Status | HostCommand::Logs { .. } => {
         }
     }
-    let config = project::of(global)?;
+    let config = project::of_recorded(global)?;
     let folder = Folder::of(&config.root);
     match command {
         HostCommand::Start => {
@@ -139,7 +139,7 @@ fn ask(folder: &Folder, info: &Info, ask: Ask) -> Result<Json, Failure> {
 fn token(global: &Global, args: &TokenArgs, printer: &Printer) -> Outcome {
     let folder = match &args.data {
         Some(data) => Folder::at(std::path::absolute(data).unwrap_or_else(|_| data.clone())),
-        None => Folder::of(&project::of(global)?.root),
+        None => Folder::of(&project::of_recorded(global)?.root),
     };
     let Tenancy::Running(info) = folder.tenancy().map_err(start::unusable)? else {
         return Err(Failure::new(

@@ -15,7 +15,7 @@ use crate::{
 
 /// Prints them from state.
 pub fn run(global: &Global, args: &Outputs, printer: &Printer) -> Outcome {
-    let config = project::of(global)?;
+    let config = project::of_recorded(global)?;
     let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "outputs")?;
     let store = session::store(&config)?;
     let state = session::block_on(async { Ok(store.load(&deployment).await?) })?;

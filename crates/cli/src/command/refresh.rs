@@ -19,7 +19,7 @@ use crate::{
 
 /// Refreshes and says what was found.
 pub fn run(global: &Global, args: &Refresh, printer: &Printer) -> Outcome {
-    let config = project::of(global)?;
+    let config = project::of_recorded(global)?;
     let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "refresh")?;
     let wiring = Wiring::of(&config, deployment, printer)?;
     let state = session::block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;

@@ -18,7 +18,7 @@ use crate::{
 
 /// Records the answer.
 pub fn run(global: &Global, args: &Resolve, printer: &Printer) -> Outcome {
-    let config = project::of(global)?;
+    let config = project::of_recorded(global)?;
     let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "resolve")?;
     let wiring = Wiring::of(&config, deployment, printer)?;
     let state = session::block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;

@@ -15,7 +15,7 @@ use crate::{
 
 /// Sets, lists or removes. Nothing prints a value.
 pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outcome {
-    let config = project::of(global)?;
+    let config = project::of_recorded(global)?;
     let store = session::store(&config)?;
     match command {
         SecretCommand::Set { entry, name } => {

@@ -12,7 +12,7 @@ use crate::{
 
 /// Prints or empties it.
 pub fn run(global: &Global, command: &SimCommand, printer: &Printer) -> Outcome {
-    let config = project::of(global)?;
+    let config = project::of_recorded(global)?;
     let dir = session::sim_dir(&config);
     let failed = |error: notation_provider_sim::SimError| {
         Failure::new(Exit::Fixable, "sim::folder", error.to_string())

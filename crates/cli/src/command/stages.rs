@@ -8,7 +8,7 @@ use crate::{
 
 /// Lists them.
 pub fn run(global: &Global, printer: &Printer) -> Outcome {
-    let config = project::of(global)?;
+    let config = project::of_recorded(global)?;
     let mut found = session::deployments(&config)?;
     found.retain(|summary| summary.deployment.app == config.app);
     let rows: Vec<_> = found

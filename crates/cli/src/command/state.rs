@@ -21,7 +21,7 @@ use crate::{
 
 /// Lists, shows or forgets records.
 pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcome {
-    let config = project::of(global)?;
+    let config = project::of_recorded(global)?;
     let (entry, verb) = match command {
         StateCommand::List { entry } => (entry, "state list"),
         StateCommand::Show { entry, .. } => (entry, "state show"),

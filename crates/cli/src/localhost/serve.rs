@@ -58,7 +58,7 @@ fn serve(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
             (Folder::at(data.clone()), data)
         }
         None => {
-            let root = project::of(global)?.root;
+            let root = project::of_recorded(global)?.root;
             (Folder::of(&root), root)
         }
     };
