@@ -109,6 +109,8 @@ fn a_folder_that_cannot_be_written_is_named() {
     // A file where the folder must be is refused for everybody, root included.
     fs::write(shop.path().join(".notation"), "in the way").unwrap();
     shop.deploy().exits(1).says(".notation");
+    shop.plan().exits(1).says(".notation");
+    shop.run(&["stages"]).exits(1).says(".notation");
     fs::remove_file(shop.path().join(".notation")).unwrap();
     shop.deploy().exits(0);
 }

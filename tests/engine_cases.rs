@@ -713,3 +713,17 @@ fn an_update_in_doubt_is_written_before_what_it_may_hold_is_deleted() {
     shop.wrote(&[&["update a{}"], &["delete b"]]);
     shop.is_quiet();
 }
+
+/// A read that is behind once is asked again: nothing is forgotten, nothing made twice.
+#[test]
+fn a_stale_read_neither_doubles_nor_forgets_an_object() {
+    let shop = Project::new();
+    shop.program(
+        "import { Thing } from \"@notation/sim\";\nnew Thing({ id: \"t\", config: {} });\n",
+    )
+    .deploy()
+    .exits(0);
+    shop.faults(json!([{ "op": "read", "nth": 1, "do": "stale_read" }]));
+    shop.program(NOTHING).deploy().exits(0);
+    assert!(shop.objects().is_empty(), "{:?}", shop.objects());
+}

@@ -13,6 +13,9 @@ pub(crate) const PROVIDER: &str = "sim";
 /// Longest name, in characters.
 pub(crate) const NAME_LIMIT: usize = 63;
 
+/// For how long a read may miss what was written.
+const READ_LAG: Duration = Duration::from_millis(300);
+
 /// Characters of a name.
 pub(crate) const NAME_CHARSET: Charset = Charset::Dotted;
 
@@ -165,7 +168,8 @@ fn named<const N: usize>(
         never_bare: false,
         updates: true,
         look: Look::Key,
-        read_lag: Duration::ZERO,
+        // Scripted reads may be behind (`stale_read`), so an absence is looked at again.
+        read_lag: READ_LAG,
         concurrency: None,
     }
 }

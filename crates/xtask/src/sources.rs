@@ -110,7 +110,7 @@ fn codes(text: &str) -> impl Iterator<Item = &str> {
     text.split('"').filter(move |literal| {
         literal
             .split_once("::")
-            .is_some_and(|(room, what)| word(room) && word(what))
+            .is_some_and(|(room, what)| room != "std" && word(room) && word(what))
     })
 }
 

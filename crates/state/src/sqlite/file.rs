@@ -56,7 +56,15 @@ impl File {
         bound_to: &'a str,
     ) -> Result<Option<(&'a Connection, Format<'a>, &'a Path)>, StoreError> {
         if self.open.is_none() {
-            if !self.path.exists() {
+            // Only a file that is certainly not there means that nothing was recorded yet.
+            let there = self
+                .path
+                .try_exists()
+                .map_err(|error| StoreError::CannotOpen {
+                    place: self.path.clone(),
+                    why: error.to_string(),
+                })?;
+            if !there {
                 return Ok(None);
             }
             let connection = connect(&self.path)?;
