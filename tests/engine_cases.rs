@@ -727,3 +727,19 @@ fn a_stale_read_neither_doubles_nor_forgets_an_object() {
     shop.program(NOTHING).deploy().exits(0);
     assert!(shop.objects().is_empty(), "{:?}", shop.objects());
 }
+
+/// A name moves from one resource to another: whoever had it before gets a generated one.
+#[test]
+fn a_written_name_can_be_given_to_another_resource() {
+    let shop = Project::new();
+    let one = "import { Worker } from \"@notation/sim\";\nconst b = new Worker({ id: \"b\", config: { Name: \"front\" } });\n";
+    shop.program(one).deploy().exits(0);
+    shop.forget_calls();
+    let moved = one.replace("Name: \"front\"", "")
+        + "const a = new Worker({ id: \"a\", config: { Name: \"front\" } });\n";
+    shop.program(&moved).deploy().exits(0);
+    let objects = shop.objects();
+    assert_eq!(objects.len(), 2, "{objects:?}");
+    assert_eq!(objects["front"]["tags"]["notation:resource"], "a");
+    shop.is_quiet();
+}

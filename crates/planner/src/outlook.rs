@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use notation_model::{Expr, Incarnation, Owner, Params, Role, Shape, Standing, Value};
+use notation_model::{Expr, Incarnation, Owner, Params, ResourceId, Role, Shape, Standing, Value};
 
 use crate::{
     PlanInput, PlanProblem,
     decide::{differing, may_be_same_field},
     params::{Parts, assemble},
     past::History,
-    program::Program,
+    program::{Program, Wanted},
     view::{Moment, View},
 };
 
@@ -64,6 +64,24 @@ pub(crate) struct Survey<'p, 'a> {
     pub outlooks: Vec<Outlook>,
     /// Kept resources that are reverted, and new ones that start bare.
     pub bare: Vec<bool>,
+    /// Names that the program writes by hand, by identity space, and who gets them.
+    written_names: BTreeMap<(&'p str, &'p str), usize>,
+}
+
+fn written_names<'p>(program: &'p Program<'_>) -> BTreeMap<(&'p str, &'p str), usize> {
+    let name = |wanted: &'p Wanted<'_>| {
+        let (field, _) = wanted.ty.key_field()?;
+        match wanted.desired.config.get(field)? {
+            Expr::Known(Value::Text(name)) => {
+                Some((wanted.ty.identity_space.as_str(), name.as_str()))
+            }
+            _ => None,
+        }
+    };
+    let wanted = program.wanted.iter().enumerate();
+    wanted
+        .filter_map(|(number, wanted)| Some((name(wanted)?, number)))
+        .collect()
 }
 
 /// First look: which incarnations there will be. Nothing is reverted yet.
@@ -81,6 +99,7 @@ pub(crate) fn pair<'p, 'a>(
         forced,
         outlooks: vec![Outlook::default(); count],
         bare: vec![false; count],
+        written_names: written_names(program),
     };
     let mut problems = Vec::new();
     for members in &program.components {
@@ -218,6 +237,10 @@ impl Survey<'_, '_> {
                     )];
                     return self.successor(number, live, because);
                 }
+                if let Some(other) = self.name_goes_to(number, &record.key) {
+                    let because = vec![format!("{other} gets its name")];
+                    return self.successor(number, live, because);
+                }
                 let key = self.kept_key(number, live);
                 Outlook {
                     kept: Some(live),
@@ -230,7 +253,10 @@ impl Survey<'_, '_> {
             (None, Some(gone)) => {
                 let generation = self.history.past[gone].incarnation.generation;
                 let same_type = self.history.past[gone].record.ty == wanted.desired.ty;
-                let kept_key = same_type.then(|| self.kept_key(number, gone)).flatten();
+                let key = &self.history.past[gone].record.key;
+                let kept_key = (same_type && self.name_goes_to(number, key).is_none())
+                    .then(|| self.kept_key(number, gone))
+                    .flatten();
                 let mut outlook = Outlook {
                     made_again: Some(gone),
                     ..self.newcomer(number, Generation::Exactly(generation))
@@ -252,6 +278,14 @@ impl Survey<'_, '_> {
                 self.newcomer(number, Generation::From(next))
             }
         }
+    }
+
+    /// Who is given, by hand, the name that this resource would otherwise keep. Whether a program
+    /// is accepted may not depend on who had a name before (`engine.md` §2).
+    fn name_goes_to(&self, number: usize, key: &str) -> Option<&ResourceId> {
+        let space = self.program.wanted[number].ty.identity_space.as_str();
+        let other = *self.written_names.get(&(space, key))?;
+        (other != number).then(|| &self.program.wanted[other].desired.id)
     }
 
     fn successor(&self, number: usize, live: usize, because: Vec<String>) -> Outlook {
