@@ -131,6 +131,8 @@ impl Body for Pumped {
 /// ends its connection goes back to the pool, and when it is dropped early the connection
 /// is closed, which cancels the worker's stream.
 pub(crate) struct Served {
+    /// What was read of it before the head was passed on.
+    first: Option<hyper::Result<Frame<Bytes>>>,
     inner: Incoming,
     connection: Option<Connection>,
     after: After,
@@ -147,6 +149,7 @@ pub(crate) enum After {
 
 impl Served {
     pub(crate) fn body(
+        first: Option<hyper::Result<Frame<Bytes>>>,
         inner: Incoming,
         connection: Connection,
         after: After,
@@ -154,6 +157,7 @@ impl Served {
     ) -> OutBody {
         let connection = Some(connection);
         Served {
+            first,
             inner,
             connection,
             after,
@@ -180,7 +184,10 @@ impl Body for Served {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let polled = Pin::new(&mut self.inner).poll_frame(cx);
+        let polled = match self.first.take() {
+            Some(first) => Poll::Ready(Some(first)),
+            None => Pin::new(&mut self.inner).poll_frame(cx),
+        };
         match &polled {
             Poll::Ready(None) => self.finish(),
             Poll::Ready(Some(Err(_))) => self.after = After::Close,
@@ -190,18 +197,23 @@ impl Body for Served {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.first.is_none() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        let first = self.first.as_ref().and_then(|first| first.as_ref().ok());
+        let read = first.and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
+        match self.inner.size_hint().exact() {
+            Some(rest) => SizeHint::with_exact(read + rest),
+            None => SizeHint::default(),
+        }
     }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
         // A body of known length is often not polled once more after its last byte.
-        if !self.inner.is_end_stream() {
+        if !self.is_end_stream() {
             self.after = After::Close;
         }
         self.finish();

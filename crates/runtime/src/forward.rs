@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body, Frame, Incoming};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri, Version as HttpVersion};
@@ -23,6 +24,9 @@ pub(crate) const BODY_MARKER: &str = "x-edge-body";
 const INTERNAL_PREFIX: &str = "x-edge-";
 /// Longest request body. Source: `worker.runtime@1.0.0`, limits.
 pub(crate) const MOST_BODY_BYTES: u64 = 104_857_600;
+/// How long a response head waits for the first bytes of a body whose length it gives. A
+/// process that ends in between is then a 503 and not a response cut short.
+const FIRST_BYTES: Duration = Duration::from_millis(500);
 /// How long a connection that broke waits to learn whether its process has ended.
 const AFTERMATH: Duration = Duration::from_millis(250);
 
@@ -70,9 +74,13 @@ pub(crate) async fn forward(
     };
     match sent {
         Ok((response, connection)) => {
-            let (mut head, incoming) = response.into_parts();
+            let (mut head, mut incoming) = response.into_parts();
+            let first = first_bytes(&mut incoming).await;
+            if matches!(first, Some(Err(_))) && process_ended(version, pid).await {
+                return Err(Unserved::Unavailable);
+            }
             clean(&mut head.headers, caller);
-            if incoming.size_hint().exact().is_none() {
+            if first.is_none() && incoming.size_hint().exact().is_none() {
                 head.headers.remove(header::CONTENT_LENGTH);
             }
             head.version = HttpVersion::HTTP_11;
@@ -81,7 +89,7 @@ pub(crate) async fn forward(
                 true => After::Reuse(version.http.clone()),
                 false => After::Close,
             };
-            let body = Served::body(incoming, connection, after, in_flight);
+            let body = Served::body(first, incoming, connection, after, in_flight);
             Ok(Response::from_parts(head, body))
         }
         Err(UpstreamError::Connect(_)) => Err(Unserved::Unavailable),
@@ -91,6 +99,16 @@ pub(crate) async fn forward(
         }
         Err(UpstreamError::NoHead(_)) => Err(Unserved::NoResponse),
     }
+}
+
+/// The first frame of a body of known length, if it comes soon; a body of unknown length is
+/// a stream, whose head goes out at once.
+async fn first_bytes(body: &mut Incoming) -> Option<hyper::Result<Frame<Bytes>>> {
+    if body.is_end_stream() || body.size_hint().exact().is_none() {
+        return None;
+    }
+    let first = tokio::time::timeout(FIRST_BYTES, body.frame()).await;
+    first.ok().flatten()
 }
 
 /// Whether the process that had the request is gone: then it is the host that failed, not
