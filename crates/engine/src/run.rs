@@ -75,7 +75,7 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
     let mut written = BTreeSet::new();
     loop {
         let (live, gone) = as_observed(&line.session, &planned);
-        let mut world = World::new(live, gone, open, &planned.plan);
+        let mut world = World::new(live, gone, open);
         world.written = std::mem::take(&mut written);
         let run = Arc::new(Run {
             line: line.clone(),
@@ -154,6 +154,7 @@ async fn open_books(run: &Run) -> Result<(), EngineError> {
             };
             into.insert(record.incarnation.clone(), record);
         }
+        world.open_cycles(&run.plan);
         let subjects: BTreeSet<&Incarnation> = run
             .plan
             .steps

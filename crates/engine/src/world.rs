@@ -31,28 +31,19 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// The world before a plan runs.
+    /// The world as it was found.
     pub(crate) fn new(
         live: BTreeMap<Incarnation, Record>,
         gone: BTreeMap<Incarnation, Record>,
         open: Vec<OpenIntent>,
-        plan: &Plan,
     ) -> World {
-        let in_cycles = plan
-            .intended
-            .iter()
-            .filter(|(_, intended)| intended.cycle.is_some());
-        let before = in_cycles.filter_map(|(incarnation, _)| {
-            let record = live.get(incarnation)?;
-            Some((incarnation.clone(), record.outputs.clone()))
-        });
         let mut by_incarnation: BTreeMap<Incarnation, Vec<OpenIntent>> = BTreeMap::new();
         for open in open {
             let of = by_incarnation.entry(open.incarnation().clone());
             of.or_default().push(open);
         }
         World {
-            before: before.collect(),
+            before: BTreeMap::new(),
             first: BTreeMap::new(),
             open: by_incarnation,
             written: BTreeSet::new(),
@@ -60,6 +51,20 @@ impl World {
             live,
             gone,
         }
+    }
+
+    /// Remembers what peers of a cycle see of each other until its first step: called once the
+    /// records stand under the ids of the plan, before any step.
+    pub(crate) fn open_cycles(&mut self, plan: &Plan) {
+        let in_cycles = plan
+            .intended
+            .iter()
+            .filter(|(_, intended)| intended.cycle.is_some());
+        let before = in_cycles.filter_map(|(incarnation, _)| {
+            let record = self.live.get(incarnation)?;
+            Some((incarnation.clone(), record.outputs.clone()))
+        });
+        self.before = before.collect();
     }
 
     /// Takes what earlier runs left open for this incarnation: the intent that the same call

@@ -61,6 +61,26 @@ async fn a_worker_bound_to_itself_is_completed_and_reverted() {
 }
 
 #[tokio::test]
+async fn peers_of_a_renamed_member_see_what_was_recorded_under_its_former_id() {
+    for changed in ["b", "c"] {
+        let code = |id: &str| if id == changed { "v2" } else { "v1" };
+        let renamed = Program::new([
+            worker("c").formerly("a").binds("b").set("code", code("c")),
+            worker("b").binds("c").set("code", code("b")),
+        ]);
+        let first = Program::new([
+            worker("a").binds("b").set("code", "v1"),
+            worker("b").binds("a").set("code", "v1"),
+        ]);
+        let (_, calls) = then(&first, &renamed).await;
+        assert_eq!(calls.len(), 1, "{calls:?}");
+    }
+    let itself = Program::new([worker("c").formerly("a").binds("c").set("code", "v2")]);
+    let (_, calls) = then(&Program::new([worker("a").binds("a")]), &itself).await;
+    assert_eq!(calls.len(), 1, "{calls:?}");
+}
+
+#[tokio::test]
 async fn a_cycle_that_never_settles_is_named_and_stays_consistent() {
     let bench = Bench::new();
     let program = Program::new([
