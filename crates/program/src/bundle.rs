@@ -2,9 +2,9 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rolldown::{
@@ -16,12 +16,18 @@ use rolldown_common::{ModuleType, Output, OutputChunk, ResolvedExternal};
 use rolldown_error::{BuildDiagnostic, BuildResult};
 use rolldown_plugin::{
     HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput,
-    HookResolveIdReturn, HookUsage, Plugin, PluginContext, PluginContextResolveOptions,
-    SharedLoadPluginContext,
+    HookResolveIdReturn, HookTransformAstArgs, HookTransformAstReturn, HookUsage, Plugin,
+    PluginContext, PluginContextResolveOptions, SharedLoadPluginContext,
 };
 use rolldown_sourcemap::SourceMap;
 
-use crate::{bundle_problem, problem::Problem, sdk, source::Sources};
+use crate::{
+    bundle_problem,
+    imports::{self, Import, Module},
+    problem::Problem,
+    questions, sdk,
+    source::Sources,
+};
 
 /// What a bundle is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,32 +53,31 @@ pub(crate) async fn bundle(
     file: &Path,
     purpose: Purpose,
 ) -> Result<Bundle, Vec<Problem>> {
-    let missing = Missing::default();
-    let generated = generate(sources.root(), file, purpose, &missing).await;
-    let mut problems = bundle_problem::not_found(&missing.take(), sources, file, purpose);
-    let chunk = match generated {
-        Ok(Outcome::One(chunk)) if problems.is_empty() => Arc::unwrap_or_clone(chunk),
+    let seen = Seen::default();
+    let generated = generate(sources.root(), file, purpose, &seen).await;
+    let imports = seen.take();
+    let mut problems = bundle_problem::of_imports(&imports, sources, file, purpose);
+    let complaints = match generated {
+        Ok(Outcome::One(chunk)) if problems.is_empty() => {
+            return Ok(Bundle::of(Arc::unwrap_or_clone(chunk)));
+        }
         Ok(Outcome::One(_)) => return Err(problems),
-        Ok(Outcome::Complaints(complaints)) => {
-            problems.extend(bundle_problem::explain(complaints, sources, file));
-            return Err(problems);
-        }
-        Err(complaints) => {
-            problems.extend(bundle_problem::explain(
-                complaints.into_vec(),
-                sources,
-                file,
-            ));
-            return Err(problems);
-        }
+        Ok(Outcome::Complaints(complaints)) => complaints,
+        Err(complaints) => complaints.into_vec(),
     };
-    let map = chunk
-        .map
-        .unwrap_or_else(rolldown_sourcemap::empty_sourcemap);
-    Ok(Bundle {
-        code: chunk.code,
-        map,
-    })
+    bundle_problem::explain(complaints, sources, file, &imports, &mut problems);
+    Err(problems)
+}
+
+impl Bundle {
+    fn of(chunk: OutputChunk) -> Bundle {
+        Bundle {
+            code: chunk.code,
+            map: chunk
+                .map
+                .unwrap_or_else(rolldown_sourcemap::empty_sourcemap),
+        }
+    }
 }
 
 enum Outcome {
@@ -88,33 +93,45 @@ pub(crate) struct Dangling {
     pub specifier: String,
 }
 
-/// Imports that lead nowhere, gathered while bundling goes on, so that all are told at once.
-#[derive(Debug, Clone, Default)]
-struct Missing(Arc<Mutex<BTreeSet<Dangling>>>);
+/// What was seen while bundling, so that all mistakes of imports are told at once.
+#[derive(Debug, Default)]
+pub(crate) struct Imports {
+    /// Imports that lead nowhere.
+    pub dangling: BTreeSet<Dangling>,
+    /// The project's own modules by id.
+    pub modules: BTreeMap<String, Module>,
+}
 
-impl Missing {
-    fn add(&self, dangling: Dangling) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(dangling);
+/// Gathered from the bundler's tasks.
+#[derive(Debug, Clone, Default)]
+struct Seen(Arc<Mutex<Imports>>);
+
+impl Seen {
+    fn dangling(&self, importer: &str, specifier: &str) {
+        self.locked().dangling.insert(Dangling {
+            importer: importer.to_owned(),
+            specifier: specifier.to_owned(),
+        });
     }
 
-    fn take(&self) -> BTreeSet<Dangling> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn module(&self, id: &str, module: Module) {
+        self.locked().modules.insert(id.to_owned(), module);
+    }
+
+    fn take(&self) -> Imports {
+        std::mem::take(&mut *self.locked())
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Imports> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn generate(
-    root: &Path,
-    file: &Path,
-    purpose: Purpose,
-    missing: &Missing,
-) -> BuildResult<Outcome> {
+async fn generate(root: &Path, file: &Path, purpose: Purpose, seen: &Seen) -> BuildResult<Outcome> {
     let plugin = Project {
         purpose,
         main: Main::of(file, purpose),
-        missing: missing.clone(),
+        seen: seen.clone(),
     };
     let mut bundler: Bundler = BundlerBuilder::default()
         .with_options(options(root, file, purpose))
@@ -207,7 +224,7 @@ fn options(root: &Path, file: &Path, purpose: Purpose) -> BundlerOptions {
 struct Project {
     purpose: Purpose,
     main: Main,
-    missing: Missing,
+    seen: Seen,
 }
 
 /// The main file. That of worker code is known to the bundler as `main` beside the real one, so
@@ -249,7 +266,7 @@ impl Plugin for Project {
     }
 
     fn register_hook_usage(&self) -> HookUsage {
-        HookUsage::ResolveId | HookUsage::Load
+        HookUsage::ResolveId | HookUsage::Load | HookUsage::TransformAst
     }
 
     async fn resolve_id(
@@ -284,10 +301,8 @@ impl Plugin for Project {
             }
             Some(found) => Ok(Some(HookResolveIdOutput::from_resolved_id(found))),
             None => {
-                self.missing.add(Dangling {
-                    importer: args.importer.unwrap_or_default().to_owned(),
-                    specifier: args.specifier.to_owned(),
-                });
+                self.seen
+                    .dangling(args.importer.unwrap_or_default(), args.specifier);
                 // As if it were there: bundling goes on, and its output is not used.
                 Ok(Some(HookResolveIdOutput {
                     external: Some(ResolvedExternal::Bool(true)),
@@ -322,6 +337,69 @@ impl Plugin for Project {
             ..HookLoadOutput::default()
         }))
     }
+
+    async fn transform_ast(
+        &self,
+        ctx: &PluginContext,
+        args: HookTransformAstArgs<'_>,
+    ) -> HookTransformAstReturn {
+        let mut ast = args.ast;
+        if !is_own(args.id, args.module_type) {
+            return Ok(ast);
+        }
+        let mut module = imports::read(ast.program());
+        for import in &mut module.imports {
+            self.follow(ctx, import, args.id).await;
+        }
+        self.seen.module(args.id, module);
+        if self.purpose == Purpose::Program {
+            ast.program
+                .with_mut(|fields| questions::watch(fields.program, fields.allocator));
+        }
+        Ok(ast)
+    }
+}
+
+impl Project {
+    /// Finds where an import leads. One that nothing uses is never asked for again.
+    async fn follow(&self, ctx: &PluginContext, import: &mut Import, importer: &str) {
+        if let Some(id) = sdk::resolve(&import.specifier, None) {
+            import.target = Some(id);
+            return;
+        }
+        let skip = PluginContextResolveOptions {
+            skip_self: true,
+            ..PluginContextResolveOptions::default()
+        };
+        let found = match import.specifier.starts_with("@notation/") {
+            true => None,
+            false => ctx
+                .resolve(&import.specifier, Some(importer), Some(skip))
+                .await
+                .ok()
+                .and_then(Result::ok),
+        };
+        match found {
+            Some(found) if Path::new(found.id.as_str()) == self.main.real => {
+                import.target = Some(self.main.alias.clone());
+            }
+            Some(found) => import.target = Some(found.id.to_string()),
+            None if imports::leads_nowhere(import, importer) => {
+                self.seen.dangling(importer, &import.specifier);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Code that the people of the project wrote. Packages hand values on as they are, and often ask
+/// what they are only to do that.
+fn is_own(id: &str, kind: &ModuleType) -> bool {
+    let code = matches!(
+        kind,
+        ModuleType::Ts | ModuleType::Tsx | ModuleType::Js | ModuleType::Jsx
+    );
+    code && !id.starts_with(['\0', '?']) && !id.contains("/node_modules/")
 }
 
 /// Files whose kind the bundler tells by their extension.

@@ -1,17 +1,17 @@
 //! What the bundler says, as problems of the project.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 use oxc::{allocator::Allocator, diagnostics::LabeledSpan, parser::Parser, span::SourceType};
 use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
 use crate::{
-    bundle::{Dangling, MAIN_MARK, Purpose},
-    codes,
-    nearest::list,
+    bundle::{Dangling, Imports, MAIN_MARK, Purpose},
+    codes, imports,
+    nearest::{list, nearest, suggestion},
     problem::{Place, Problem},
-    sdk::PACKAGES,
-    source::{SourceFile, Sources},
+    sdk::{self, PACKAGES},
+    source::{SourceFile, Sources, normal},
 };
 
 /// Modules of Node.js that have no package of the same name worth installing.
@@ -68,12 +68,15 @@ pub(crate) fn is_fatal(complaint: &BuildDiagnostic) -> bool {
     )
 }
 
-/// Complaints of the bundler as problems, each once. `main` is the file that was bundled.
+/// Complaints of the bundler as problems, each once; those that are known already stay as they are.
+/// `main` is the file that was bundled.
 pub(crate) fn explain(
     complaints: Vec<BuildDiagnostic>,
     sources: &Sources,
     main: &Path,
-) -> Vec<Problem> {
+    imports: &Imports,
+    problems: &mut Vec<Problem>,
+) {
     let options = DiagnosticOptions {
         cwd: sources.root().to_owned(),
     };
@@ -81,20 +84,20 @@ pub(crate) fn explain(
         sources,
         main: sources.name_of(main),
     };
-    let mut problems: Vec<Problem> = Vec::new();
     for complaint in &complaints {
-        for problem in one(complaint, &reader, &options) {
+        for problem in one(complaint, &reader, imports, &options) {
+            let origin =
+                |problem: &Problem| problem.place.as_ref().map(|place| place.origin.clone());
             let known = problems.iter().any(|other| {
-                other.message == problem.message
-                    && other.place.as_ref().map(|place| &place.origin)
-                        == problem.place.as_ref().map(|place| &place.origin)
+                origin(other) == origin(&problem)
+                    && (other.message == problem.message
+                        || other.code == problem.code && problem.code == codes::EXPORT_NOT_FOUND)
             });
             if !known {
                 problems.push(problem);
             }
         }
     }
-    problems
 }
 
 /// Finds the file that a complaint speaks of.
@@ -115,11 +118,28 @@ impl Reader<'_> {
         self.sources.get(name)
     }
 
-    /// The message with the main file's own name in it.
+    /// A module as people call it.
+    fn spoken(&self, id: &str) -> String {
+        match sdk::package(id) {
+            Some(package) => package.to_owned(),
+            None if id.ends_with(MAIN_MARK) => self.main.clone(),
+            None => self.sources.name_of(Path::new(id)),
+        }
+    }
+
+    /// The message with the main file's own name in it, and with packages by their names.
     fn text(&self, message: &str) -> String {
-        let message = message.trim_end_matches(['.', '\n', ' ']);
+        let mut message = message.trim_end_matches(['.', '\n', ' ']).to_owned();
+        for package in PACKAGES {
+            for prefix in [sdk::PREFIX, &sdk::PREFIX[1..], "\\0sdk:", "\\0", "\0"] {
+                for file in ["/index.ts", ""] {
+                    message =
+                        message.replace(&format!("{prefix}{}{file}", package.name), package.name);
+                }
+            }
+        }
         if !message.contains(MAIN_MARK) {
-            return message.to_owned();
+            return message;
         }
         message
             .split_inclusive(MAIN_MARK)
@@ -137,6 +157,7 @@ impl Reader<'_> {
 fn one(
     complaint: &BuildDiagnostic,
     reader: &Reader<'_>,
+    imports: &Imports,
     options: &DiagnosticOptions,
 ) -> Vec<Problem> {
     let location = complaint.to_diagnostic_with(options).get_primary_location();
@@ -154,16 +175,58 @@ fn one(
                 _ => vec![Problem::new(codes::SYNTAX, reader.text(&message)).at(place)],
             }
         }
-        EventKind::MissingExportError | EventKind::ImportIsUndefined => {
+        EventKind::ImportIsUndefined => {
+            vec![unknown_member(
+                &reader.text(&message),
+                place,
+                reader,
+                imports,
+            )]
+        }
+        EventKind::MissingExportError => {
             vec![Problem::new(codes::EXPORT_NOT_FOUND, reader.text(&message)).at(place)]
         }
         _ => vec![Problem::new(codes::BUNDLE, reader.text(&message)).at(place)],
     }
 }
 
-/// Imports that lead nowhere.
-pub(crate) fn not_found(
-    missing: &BTreeSet<Dangling>,
+/// `edge.Wroker` of `import * as edge`. The bundler tells the name in back quotes and the module in
+/// plain ones.
+fn unknown_member(
+    message: &str,
+    place: Option<Place>,
+    reader: &Reader<'_>,
+    imports: &Imports,
+) -> Problem {
+    let quoted = |mark: char| message.split(mark).nth(1).unwrap_or_default();
+    let (name, module) = (quoted('`'), quoted('\''));
+    let id = sdk::resolve(module, None).unwrap_or_else(|| {
+        reader
+            .sources
+            .root()
+            .join(module)
+            .to_string_lossy()
+            .into_owned()
+    });
+    let place = place.map(|place| {
+        let text = &place.source.text;
+        let at = text[place.offset..].find(&format!(".{name}"));
+        let at = at.map_or(place.offset, |at| place.offset + at + 1);
+        place.source.word(at)
+    });
+    let known = imports::exported(&id, &imports.modules);
+    let visible: Vec<&str> = known.iter().map(String::as_str).collect();
+    Problem::new(
+        codes::EXPORT_NOT_FOUND,
+        format!("`{name}` is not exported by `{module}`"),
+    )
+    .help(suggestion(name, &visible))
+    .at(place)
+}
+
+/// Imports that lead nowhere, and names that are not exported.
+pub(crate) fn of_imports(
+    imports: &Imports,
     sources: &Sources,
     main: &Path,
     purpose: Purpose,
@@ -172,22 +235,38 @@ pub(crate) fn not_found(
         sources,
         main: sources.name_of(main),
     };
-    missing
-        .iter()
-        .map(|dangling| {
-            let place = reader.file(&dangling.importer).map(|file| {
+    let unknown = imports::unknown_names(
+        &imports.modules,
+        |id, range| Some(reader.file(id)?.range(range)),
+        |id| reader.spoken(id),
+    );
+    let nowhere = imports.dangling.iter().map(|dangling| {
+        let written = imports
+            .modules
+            .get(&dangling.importer)
+            .and_then(|module| {
+                let mut imports = module.imports.iter();
+                imports.find(|import| import.specifier == dangling.specifier)
+            })
+            .map(|import| import.at.clone());
+        let place = reader.file(&dangling.importer).map(|file| match written {
+            Some(range) => file.range(range),
+            // `import(..)` of a text.
+            None => {
                 let at = ['"', '\'', '`'].into_iter().find_map(|quote| {
                     file.text
                         .find(&format!("{quote}{}{quote}", dangling.specifier))
                 });
                 file.word(at.unwrap_or(0))
-            });
-            import_not_found(&dangling.specifier, place, purpose)
-        })
-        .collect()
+            }
+        });
+        import_not_found(dangling, place, purpose)
+    });
+    nowhere.chain(unknown).collect()
 }
 
-fn import_not_found(specifier: &str, place: Option<Place>, purpose: Purpose) -> Problem {
+fn import_not_found(dangling: &Dangling, place: Option<Place>, purpose: Purpose) -> Problem {
+    let specifier = dangling.specifier.as_str();
     let bare = specifier.strip_prefix("node:").unwrap_or(specifier);
     let top = bare.split('/').next().unwrap_or(bare);
     if specifier.starts_with("node:") || NODE_BUILTINS.contains(&top) {
@@ -213,9 +292,15 @@ fn import_not_found(specifier: &str, place: Option<Place>, purpose: Purpose) -> 
             .to_owned()
     } else if specifier.starts_with("@notation/") {
         let known: Vec<_> = PACKAGES.iter().map(|package| package.name).collect();
-        format!("the packages of notation are {}", list(&known))
+        match nearest(specifier, known.iter().copied()) {
+            Some(package) => format!("did you mean `{package}`?"),
+            None => format!("the packages of notation are {}", list(&known)),
+        }
     } else if specifier.starts_with('.') || specifier.starts_with('/') {
-        "check the path; it is relative to the file that imports it".to_owned()
+        match similar_import(dangling) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "check the path; it is relative to the file that imports it".to_owned(),
+        }
     } else {
         format!(
             "install it (`npm install {top}`), or write `./{specifier}` for a file beside this one"
@@ -227,6 +312,28 @@ fn import_not_found(specifier: &str, place: Option<Place>, purpose: Purpose) -> 
     )
     .help(help)
     .at(place.map(|place| place.with_label("imported here")))
+}
+
+/// The import of a file that is there and has nearly the same name.
+fn similar_import(dangling: &Dangling) -> Option<String> {
+    let specifier = Path::new(&dangling.specifier);
+    let folder = Path::new(&dangling.importer).parent()?;
+    let wanted = specifier.file_name()?.to_str()?;
+    let mut names: Vec<String> = fs::read_dir(normal(&folder.join(specifier)).parent()?)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    // Written without its extension, a file is found by its stem.
+    if specifier.extension().is_none() {
+        names = names
+            .iter()
+            .filter_map(|name| Some(Path::new(name).file_stem()?.to_str()?.to_owned()))
+            .collect();
+    }
+    names.sort_unstable();
+    let near = nearest(wanted, names.iter().map(String::as_str))?;
+    let before = dangling.specifier.strip_suffix(wanted)?;
+    Some(format!("{before}{near}"))
 }
 
 /// Every syntax error of a file.

@@ -1,5 +1,7 @@
 //! How a program ended badly, as problems at places of the user's own source.
 
+use std::ops::Range;
+
 use notation_model::Origin;
 
 use crate::{
@@ -84,7 +86,7 @@ pub(crate) fn explain(
 ) -> Problem {
     match failure {
         Failure::Thrown(thrown) => explain_thrown(thrown, trace, sources, entry),
-        Failure::OutOfTime { stack } => at_frames(
+        Failure::OutOfTime { stack } => stopped_here(at_frames(
             Problem::new(
                 codes::TIME_LIMIT,
                 format!("the program was stopped after {} s", limits.time.as_secs_f32()),
@@ -93,7 +95,7 @@ pub(crate) fn explain(
             trace.frames(stack, sources),
             sources,
             entry,
-        ),
+        )),
         Failure::OutOfMemory { stack } => at_frames(
             Problem::new(
                 codes::MEMORY_LIMIT,
@@ -124,6 +126,11 @@ pub(crate) fn explain(
     }
 }
 
+fn stopped_here(problem: Problem) -> Problem {
+    let place = problem.place.clone();
+    problem.at(place.map(|place| place.with_label("it was here")))
+}
+
 fn explain_thrown(thrown: &Thrown, trace: &Trace, sources: &Sources, entry: &str) -> Problem {
     let frames = trace.frames(&thrown.stack, sources);
     if let Some(code) = &thrown.code
@@ -134,7 +141,8 @@ fn explain_thrown(thrown: &Thrown, trace: &Trace, sources: &Sources, entry: &str
             Some(help) => problem.help(help),
             None => problem,
         };
-        return at_frames(problem, frames, sources, entry);
+        let span = thrown.span.clone();
+        return at_span(problem, frames, span, sources, entry);
     }
     if let Some((name, why)) = not_available(thrown) {
         let problem = Problem::new(
@@ -172,6 +180,17 @@ fn not_available(thrown: &Thrown) -> Option<(&'static str, &'static str)> {
 /// At the innermost frame; the callers are told as well. A failure without a place is shown at
 /// the start of the entry.
 fn at_frames(problem: Problem, frames: Vec<Origin>, sources: &Sources, entry: &str) -> Problem {
+    at_span(problem, frames, None, sources, entry)
+}
+
+/// The same, at these bytes of the innermost frame's file.
+fn at_span(
+    problem: Problem,
+    frames: Vec<Origin>,
+    span: Option<Range<usize>>,
+    sources: &Sources,
+    entry: &str,
+) -> Problem {
     let mut frames = frames.into_iter();
     let Some(first) = frames.next() else {
         let start = Origin {
@@ -181,7 +200,8 @@ fn at_frames(problem: Problem, frames: Vec<Origin>, sources: &Sources, entry: &s
         };
         return problem.at(sources.place(&start));
     };
-    let mut problem = problem.at(sources.place(&first));
+    let words = span.and_then(|span| Some(sources.get(&first.file)?.range(span)));
+    let mut problem = problem.at(words.or_else(|| sources.place(&first)));
     let mut before = first;
     for caller in frames.take(8) {
         if caller != before {

@@ -159,12 +159,14 @@ impl Diagnostic for Problem {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let own = self.place.as_ref()?;
         let label = own.label.clone();
+        // Its line stands above the source, also when another label comes first.
+        let first = LabeledSpan::new_primary_with_span(label, (own.offset, own.length));
         let same_file = self
             .related
             .iter()
             .filter(|related| related.place.origin.file == own.origin.file)
             .map(|related| related.place.span(Some(related.message.clone())));
-        Some(Box::new(std::iter::once(own.span(label)).chain(same_file)))
+        Some(Box::new(std::iter::once(first).chain(same_file)))
     }
 
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {

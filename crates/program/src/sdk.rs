@@ -60,6 +60,16 @@ pub(crate) fn resolve(specifier: &str, importer: Option<&str>) -> Option<String>
     ))
 }
 
+/// The package that a module id belongs to.
+pub(crate) fn package(id: &str) -> Option<&'static str> {
+    let path = id.strip_prefix(PREFIX)?;
+    let mut names = PACKAGES.iter().map(|package| package.name);
+    names.find(|name| {
+        path.strip_prefix(name)
+            .is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
 /// The text of an embedded module.
 pub(crate) fn load(id: &str) -> Option<&'static str> {
     let path = id.strip_prefix(PREFIX)?;

@@ -33,7 +33,8 @@ pub(crate) struct Sources {
 }
 
 impl SourceFile {
-    fn new(name: Arc<str>, text: Arc<str>) -> SourceFile {
+    /// A file of that name with that text.
+    pub fn new(name: Arc<str>, text: Arc<str>) -> SourceFile {
         let lines = std::iter::once(0)
             .chain(text.match_indices('\n').map(|(at, _)| at + 1))
             .collect();

@@ -85,15 +85,22 @@ impl Trace {
         Trace { tokens, files }
     }
 
-    /// The places of a stack in the project's own files, innermost first.
+    /// The places of a stack in the project's own files, innermost first. A caller is told at its
+    /// call; the evaluator tells some word inside the call's arguments.
     pub fn frames(&self, stack: &str, sources: &Sources) -> Vec<Origin> {
-        stack
-            .lines()
-            .filter_map(|line| {
-                let (line, column) = position(line)?;
-                self.map(line, column, sources)
-            })
-            .collect()
+        let mut found: Vec<Origin> = Vec::new();
+        let mut callee = "";
+        for frame in stack.lines() {
+            let origin = position(frame)
+                .and_then(|(line, column)| self.map(line, column, sources))
+                .map(|origin| match found.is_empty() {
+                    true => origin,
+                    false => calling(origin, callee, sources),
+                });
+            found.extend(origin);
+            callee = function(frame);
+        }
+        found
     }
 
     /// The innermost call of a stack that is written in the project's own files: the
@@ -104,15 +111,9 @@ impl Trace {
             if let Some((line, column)) = position(frame)
                 && let Some(origin) = self.map(line, column, sources)
             {
-                let file = sources.get(&origin.file)?;
-                let call = file.calls().calling(file.offset_of(&origin), callee);
-                return Some(match call {
-                    Some(call) => file.place(call.at, 0).origin,
-                    None => origin,
-                });
+                return Some(calling(origin, callee, sources));
             }
-            let name = frame.trim_start().strip_prefix("at ").unwrap_or("");
-            callee = name.split_once(" (").map_or("", |(name, _)| name);
+            callee = function(frame);
         }
         None
     }
@@ -133,6 +134,23 @@ impl Trace {
         let file = sources.get(name)?;
         Some(file.place(file.offset(token.line, token.column), 0).origin)
     }
+}
+
+/// The call of `callee` around a place; the place when there is none.
+fn calling(origin: Origin, callee: &str, sources: &Sources) -> Origin {
+    let Some(file) = sources.get(&origin.file) else {
+        return origin;
+    };
+    match file.calls().calling(file.offset_of(&origin), callee) {
+        Some(call) => file.place(call.at, 0).origin,
+        None => origin,
+    }
+}
+
+/// The function of one line of a stack.
+fn function(frame: &str) -> &str {
+    let name = frame.trim_start().strip_prefix("at ").unwrap_or("");
+    name.split_once(" (").map_or("", |(name, _)| name)
 }
 
 /// Line and column (from 0) in the bundle of one line of a stack.

@@ -1,9 +1,12 @@
 //! Runs a bundled program: in this process, without files, network, clock or chance, within
 //! limits of time, memory and stack.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use rquickjs::{
@@ -29,7 +32,7 @@ pub(crate) struct Ran {
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// It threw, or a promise of it was rejected and nobody looked.
-    Thrown(Thrown),
+    Thrown(Box<Thrown>),
     /// The time was over at this place.
     OutOfTime { stack: String },
     /// The memory was used up at this place.
@@ -48,6 +51,8 @@ pub(crate) struct Thrown {
     pub name: Option<String>,
     pub message: String,
     pub stack: String,
+    /// The words it is about, in bytes of the file of the innermost frame.
+    pub span: Option<Range<usize>>,
 }
 
 /// The evaluator itself failed: our bug, or the machine's.
@@ -156,7 +161,10 @@ fn end(ctx: &Ctx<'_>, started: Result<Started, Failure>, out_of_time: &Stop) -> 
     let (exports, mut failures) = match started.map(|started| settled(ctx, started, out_of_time)) {
         Ok(Ok(exports)) => (
             Some(exports),
-            unhandled(ctx).into_iter().map(Failure::Thrown).collect(),
+            unhandled(ctx)
+                .into_iter()
+                .map(|thrown| Failure::Thrown(Box::new(thrown)))
+                .collect(),
         ),
         Ok(Err(failure)) | Err(failure) => (None, vec![failure]),
     };
@@ -182,10 +190,10 @@ fn settled<'js>(
     out_of_time: &Stop,
 ) -> Result<Object<'js>, Failure> {
     let broken = |error: rquickjs::Error| {
-        Failure::Thrown(Thrown {
+        Failure::Thrown(Box::new(Thrown {
             message: error.to_string(),
             ..Thrown::default()
-        })
+        }))
     };
     let exports = started.exports.restore(ctx).map_err(broken)?;
     let promise = started.promise.restore(ctx).map_err(broken)?;
@@ -243,7 +251,7 @@ fn failure<'js>(ctx: &Ctx<'js>, error: CaughtError<'js>, out_of_time: &Stop) -> 
             stack: thrown.stack,
         }
     } else {
-        Failure::Thrown(thrown)
+        Failure::Thrown(Box::new(thrown))
     }
 }
 
@@ -261,12 +269,14 @@ fn thrown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Thrown {
         .ok()
         .and_then(|message| plain(ctx, &message))
         .unwrap_or_default();
+    let offset = |key: &str| object.get::<_, u32>(key).ok().map(|at| at as usize);
     Thrown {
         code: text("code"),
         help: text("help"),
         name: text("name"),
         message,
         stack: text("stack").unwrap_or_default(),
+        span: offset("from").zip(offset("to")).map(|(from, to)| from..to),
     }
 }
 

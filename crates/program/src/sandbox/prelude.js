@@ -11,10 +11,13 @@
   const here = () => new Error().stack;
 
   class Refusal extends Error {
-    constructor(code, message, help) {
+    constructor(code, message, help, from, to) {
       super(message);
       this.code = code;
       this.help = help;
+      // The words it is about, in bytes of the file of the innermost frame.
+      this.from = from;
+      this.to = to;
     }
   }
   const refuse = (code, message, help) => {
@@ -136,6 +139,72 @@
     });
     references.set(proxy, reference);
     return proxy;
+  };
+
+  // What only deploying can tell cannot be asked while the program runs. The bundler lets every
+  // question of the project's own files come by here (`questions.rs`).
+  const isUnknownText = (value) => typeof value === "string" && value.includes(OPEN);
+  const isUnknown = (value) => references.has(value) || isUnknownText(value);
+  const GIVEN = "whether one was given at all can be asked: compare with `undefined`";
+  const DECIDE = `decide by what the program itself knows, or let the code that runs decide; ${GIVEN}`;
+  const LATER = "let the code that runs do it, or work on the known parts before they are joined with the reference";
+  const SUM = "write a template string, `${...}`, in place of `+`";
+  const QUESTIONS = {
+    decide: [isUnknown, "nothing can be decided by it", DECIDE],
+    "||": [isUnknown, "`||` cannot tell whether it is empty", DECIDE],
+    "??": [isUnknown, "`??` cannot tell whether it is there", DECIDE],
+    equal: [isUnknown, "it cannot be compared", DECIDE],
+    order: [isUnknown, "it cannot be compared", DECIDE],
+    switch: [isUnknown, "`switch` cannot choose by it", DECIDE],
+    typeof: [(value) => references.has(value), "its type cannot be asked", DECIDE],
+    instanceof: [(value) => references.has(value), "its class cannot be asked", DECIDE],
+    "+": [(value) => references.has(value), "it cannot be joined with `+`", SUM],
+    number: [isUnknown, "it cannot be calculated with", "let the code that runs do it"],
+    key: [
+      isUnknown,
+      "nothing can be looked up by it",
+      "look up by a name that the program itself knows",
+    ],
+    list: [
+      isUnknown,
+      "its members cannot be listed",
+      "read one by its name, `.member`, or hand on the whole",
+    ],
+    call: [isUnknown, (name) => `\`${name}\` cannot tell what it is`, DECIDE],
+    search: [isUnknown, (name) => `\`${name}\` cannot look for it`, LATER],
+    text: [
+      (value, name) => {
+        if (Array.isArray(value)) return ["includes", "indexOf", "lastIndexOf"].includes(name) && value.some(isUnknown);
+        if (!isUnknownText(value)) return false;
+        // What is taken from the ends is known when the ends are.
+        if (name === "trim") return isUnknownEnd(value.trimStart(), 0) || isUnknownEnd(value.trimEnd(), -1);
+        if (name === "trimStart") return isUnknownEnd(value.trimStart(), 0);
+        if (name === "trimEnd") return isUnknownEnd(value.trimEnd(), -1);
+        return true;
+      },
+      (name) => (name === "length" ? "its length cannot be asked" : `\`${name}\` cannot work on it`),
+      LATER,
+    ],
+  };
+  const isUnknownEnd = (text, at) => [OPEN, CLOSE].includes(text.at(at));
+  const subject = (value) => {
+    const reference = references.get(value);
+    if (reference !== undefined) return spell(reference);
+    if (Array.isArray(value)) return `a list with ${subject(value.find(isUnknown))} in it`;
+    return `the text \`${plain(value)}\``;
+  };
+  const ask = (question, value, from, to, name) => {
+    if (typeof value === "number" || typeof value === "boolean") return value;
+    const [unknown, use, help] = QUESTIONS[question];
+    if (!unknown(value, name)) return value;
+    const why = typeof use === "string" ? use : use(name);
+    throw new Refusal(
+      "program::reference_as_value",
+      `${subject(value)} is not known while the program runs, so ${why}`,
+      help,
+      from,
+      to,
+    );
   };
 
   // Snapshots: values as data, at the moment they are given. Tags: ["l", items], ["m", members],
@@ -462,6 +531,9 @@
     hidden(Object.freeze({ log: say, info: say, warn: say, error: say, debug: say, trace: say })),
   );
 
+  const fixed = (value) => ({ value, writable: false, configurable: false, enumerable: false });
+  Object.defineProperty(globalThis, "__notation_ask", fixed(ask));
+  Object.defineProperty(globalThis, "__notation_turn", fixed(() => {}));
   Object.defineProperty(globalThis, "\0notation", {
     value: Object.freeze({
       ...runtime,

@@ -140,3 +140,39 @@ fn a_dynamic_import_ends_in_the_same_module() {
     let module = part(&done, "api", "module");
     assert!(!module.contains("import("), "{module}");
 }
+
+#[test]
+fn types_may_be_imported_from_where_no_code_is() {
+    let project = Project::with_entry(ENTRY);
+    project.write(
+        "src/api.ts",
+        "import { Handlers } from \"@notation/edge\";\nimport { Env } from \"./bindings\";\nexport default { fetch: () => new Response() } satisfies Handlers<Env>;\n",
+    );
+    project.write("src/bindings.d.ts", "export interface Env {}\n");
+    evaluated(&project);
+}
+
+#[test]
+fn a_bad_import_that_nothing_uses_is_found() {
+    let project = Project::with_entry(ENTRY);
+    project.write(
+        "src/api.ts",
+        "import { hopp } from \"./hop\";\nimport { gone } from \"./hops\";\nexport default { fetch: () => new Response() };\n",
+    );
+    let problems = project.evaluate().unwrap_err();
+    let told: Vec<String> = problems
+        .iter()
+        .map(|problem| {
+            let place = problem.place.as_ref().unwrap();
+            let help = problem.help.as_deref().unwrap();
+            format!("{} {problem}: {help}", place.origin)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "src/api.ts:1:10 `hopp` is not exported by `src/hop.ts`: did you mean `hop`?",
+            "src/api.ts:2:22 `./hops` cannot be found: did you mean `./hop`?",
+        ]
+    );
+}

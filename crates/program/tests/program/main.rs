@@ -7,6 +7,7 @@ mod common;
 mod project;
 
 mod agrees_on_names;
+mod asks_what_only_deploying_knows;
 mod bundles_worker_code;
 mod evaluates_a_program;
 mod makes_a_project;
