@@ -4,7 +4,13 @@ use crate::{Dependent, Key};
 use std::fmt;
 
 /// Something untrue about one claim in one world.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, strum::EnumDiscriminants)]
+#[strum_discriminants(
+    name(BreachKind),
+    derive(PartialOrd, Ord, strum::EnumIter),
+    doc = "Which breach, for lists that must cover all of them.",
+    allow(missing_docs)
+)]
 pub enum Breach {
     /// The weights of a `WorkerDeployment` do not sum to 10 000 (decision 0016 rule 2).
     WeightSum(u64),

@@ -25,7 +25,7 @@ mod settle;
 mod world;
 
 pub use admit::{Admitted, Effect, admit};
-pub use breach::{Breach, Missing, Refusal, Why};
+pub use breach::{Breach, BreachKind, Missing, Refusal, Why};
 pub use catalog::{Binding, Catalog, CatalogError, Interface};
 pub use change::{Change, Delete, Fence, Observe, Origin, Put, Removal, Review, Seal, Touch};
 pub use cron::{Cron, CronError, Instant};

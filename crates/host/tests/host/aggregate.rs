@@ -1,27 +1,9 @@
 //! Decision 0016: one active deployment, integrity, gates in both directions.
 
 use crate::bench::*;
-use serde_json::json;
-
-const ALL: [&str; 3] = ["fetch", "scheduled", "queue"];
-
-fn service(worker: &str, bundle: &str, target: &str) -> serde_json::Value {
-    with(
-        version_spec(worker, bundle, &["fetch"]),
-        "serviceBindings",
-        json!([{"name": "PEER", "resource": to("ModuleWorker", target)}]),
-    )
-}
 
 async fn second_version(client: &Client, handlers: &[&str]) {
-    client
-        .create(
-            "WorkerVersion",
-            "w-v2",
-            version_spec("w", "w-bundle", handlers),
-        )
-        .await
-        .created();
+    client.version("w", "w-v2", handlers).await;
 }
 
 #[tokio::test]
@@ -59,40 +41,39 @@ async fn attachment_requires_active_deployment() {
     }
     client.serving("w", &["fetch"]).await;
     client
-        .create("WorkerVersion", "x", service("w", "w-bundle", "lonely"))
+        .create(
+            "WorkerVersion",
+            "x",
+            service_spec("w", "w-bundle", "lonely"),
+        )
         .await
         .refused("unsupported_capability");
     client
-        .create("WorkerVersion", "x", service("w", "w-bundle", "w"))
-        .await
-        .created();
+        .make("WorkerVersion", "x", service_spec("w", "w-bundle", "w"))
+        .await;
 }
 
 #[tokio::test]
 async fn deployment_weight_sum_enforced() {
     let bench = Bench::start().await;
     let client = bench.t1();
-    client.worker("w").await;
-    client.bundle("w-bundle", ALL_HANDLERS).await;
-    client
-        .create("WorkerVersion", "w-v1", version_spec("w", "w-bundle", &ALL))
-        .await
-        .created();
+    client.bundled("w").await;
+    client.version("w", "w-v1", &ALL).await;
     second_version(&client, &ALL).await;
     for versions in [&[("w-v1", 9999)][..], &[("w-v1", 5000), ("w-v2", 5001)]] {
         client
             .create("WorkerDeployment", "d", deployment_spec("w", versions))
             .await
             .refused("invalid_argument");
+        client.absent("WorkerDeployment", "d").await;
     }
     client
-        .create(
+        .make(
             "WorkerDeployment",
             "d",
             deployment_spec("w", &[("w-v1", 10_000)]),
         )
-        .await
-        .created();
+        .await;
     assert_eq!(
         ready(&client.read("ModuleWorker", "w").await.updated()),
         ("True", "Available", "")
@@ -133,14 +114,8 @@ async fn deployment_single_active_per_worker() {
         .update("WorkerDeployment", "w-deployment", spec.clone())
         .await
         .updated();
-    client
-        .delete("WorkerDeployment", "w-deployment")
-        .await
-        .is(204);
-    client
-        .create("WorkerDeployment", "second", spec)
-        .await
-        .created();
+    client.remove("WorkerDeployment", "w-deployment").await;
+    client.make("WorkerDeployment", "second", spec).await;
 }
 
 #[tokio::test]
@@ -149,14 +124,7 @@ async fn deployment_version_duplicate_rejected() {
     let client = bench.t1();
     client.worker("w").await;
     client.bundle("w-bundle", FETCH_ONLY).await;
-    client
-        .create(
-            "WorkerVersion",
-            "w-v1",
-            version_spec("w", "w-bundle", &["fetch"]),
-        )
-        .await
-        .created();
+    client.version("w", "w-v1", &["fetch"]).await;
     client
         .create(
             "WorkerDeployment",
@@ -171,23 +139,14 @@ async fn deployment_version_duplicate_rejected() {
 async fn handler_gated_attachments() {
     let bench = Bench::start().await;
     let client = bench.t1();
-    client.worker("w").await;
-    client.bundle("w-bundle", ALL_HANDLERS).await;
-    client
-        .create(
-            "WorkerVersion",
-            "w-v1",
-            version_spec("w", "w-bundle", &["fetch"]),
-        )
-        .await
-        .created();
+    client.bundled("w").await;
+    client.version("w", "w-v1", &["fetch"]).await;
     second_version(&client, &ALL).await;
     client.deploy("w", "w-v1").await;
     client.queue("q").await;
     client
-        .create("WorkerCustomDomain", "d", domain_spec("w", "a.example.com"))
-        .await
-        .created();
+        .make("WorkerCustomDomain", "d", domain_spec("w", "a.example.com"))
+        .await;
     let cron = cron_spec("w", "0 * * * *");
     let consumer = consumer_spec("w", "q", None);
     let refusal = client
@@ -199,22 +158,9 @@ async fn handler_gated_attachments() {
         .create("QueueConsumer", "c", consumer.clone())
         .await
         .refused("unsupported_capability");
-    client
-        .update(
-            "WorkerDeployment",
-            "w-deployment",
-            deployment_spec("w", &[("w-v2", 10_000)]),
-        )
-        .await
-        .updated();
-    client
-        .create("WorkerCronTrigger", "t", cron)
-        .await
-        .created();
-    client
-        .create("QueueConsumer", "c", consumer)
-        .await
-        .created();
+    client.weigh("w", &[("w-v2", 10_000)]).await.updated();
+    client.make("WorkerCronTrigger", "t", cron).await;
+    client.make("QueueConsumer", "c", consumer).await;
 }
 
 #[tokio::test]
@@ -225,41 +171,27 @@ async fn deployment_change_preserves_dependents() {
     client.serving("caller", &["fetch"]).await;
     client.queue("q").await;
     client
-        .create(
-            "WorkerVersion",
-            "no-scheduled",
-            version_spec("w", "w-bundle", &["fetch", "queue"]),
-        )
-        .await
-        .created();
+        .version("w", "no-scheduled", &["fetch", "queue"])
+        .await;
     client
-        .create(
-            "WorkerVersion",
-            "no-fetch",
-            version_spec("w", "w-bundle", &["scheduled", "queue"]),
-        )
-        .await
-        .created();
+        .version("w", "no-fetch", &["scheduled", "queue"])
+        .await;
     client
-        .create("WorkerCustomDomain", "d", domain_spec("w", "a.example.com"))
-        .await
-        .created();
+        .make("WorkerCustomDomain", "d", domain_spec("w", "a.example.com"))
+        .await;
     client
-        .create("WorkerCronTrigger", "t", cron_spec("w", "0 * * * *"))
-        .await
-        .created();
+        .make("WorkerCronTrigger", "t", cron_spec("w", "0 * * * *"))
+        .await;
     client
-        .create("QueueConsumer", "c", consumer_spec("w", "q", None))
-        .await
-        .created();
+        .make("QueueConsumer", "c", consumer_spec("w", "q", None))
+        .await;
     client
-        .create(
+        .make(
             "WorkerVersion",
             "binding",
-            service("caller", "caller-bundle", "w"),
+            service_spec("caller", "caller-bundle", "w"),
         )
-        .await
-        .created();
+        .await;
     let before = client
         .read("WorkerDeployment", "w-deployment")
         .await
@@ -269,11 +201,7 @@ async fn deployment_change_preserves_dependents() {
         ("no-fetch", "WorkerCustomDomain d"),
     ] {
         let refusal = client
-            .update(
-                "WorkerDeployment",
-                "w-deployment",
-                deployment_spec("w", &[(version, 10_000)]),
-            )
+            .weigh("w", &[(version, 10_000)])
             .await
             .refused("unsupported_capability");
         assert!(
@@ -294,14 +222,14 @@ async fn deployment_change_preserves_dependents() {
         ("WorkerCronTrigger", "t"),
         ("QueueConsumer", "c"),
     ] {
-        client.delete(kind, name).await.is(204);
+        client.remove(kind, name).await;
     }
     let fetchless = deployment_spec("w", &[("no-fetch", 10_000)]);
     client
         .update("WorkerDeployment", "w-deployment", fetchless.clone())
         .await
         .refused("unsupported_capability");
-    client.delete("WorkerVersion", "binding").await.is(204);
+    client.remove("WorkerVersion", "binding").await;
     client
         .update("WorkerDeployment", "w-deployment", fetchless)
         .await
@@ -325,7 +253,7 @@ async fn deployment_delete_blocked_by_dependent() {
         ("WorkerCronTrigger", cron_spec("w", "0 * * * *")),
         ("QueueConsumer", consumer_spec("w", "q", None)),
     ] {
-        client.create(kind, "x", spec).await.created();
+        client.make(kind, "x", spec).await;
         let refusal = client
             .delete("WorkerDeployment", "w-deployment")
             .await
@@ -339,12 +267,9 @@ async fn deployment_delete_blocked_by_dependent() {
             .read("WorkerDeployment", "w-deployment")
             .await
             .updated();
-        client.delete(kind, "x").await.is(204);
+        client.remove(kind, "x").await;
     }
-    client
-        .delete("WorkerDeployment", "w-deployment")
-        .await
-        .is(204);
+    client.remove("WorkerDeployment", "w-deployment").await;
 }
 
 #[tokio::test]
@@ -354,106 +279,17 @@ async fn deployment_delete_blocked_by_inbound_binding() {
     client.serving("w", &["fetch"]).await;
     client.serving("caller", &["fetch"]).await;
     client
-        .create(
+        .make(
             "WorkerVersion",
             "binding",
-            service("caller", "caller-bundle", "w"),
+            service_spec("caller", "caller-bundle", "w"),
         )
-        .await
-        .created();
+        .await;
     let refusal = client
         .delete("WorkerDeployment", "w-deployment")
         .await
         .refused("dependency_in_use");
     assert!(refusal.message.contains("WorkerVersion binding"));
-    client.delete("WorkerVersion", "binding").await.is(204);
-    client
-        .delete("WorkerDeployment", "w-deployment")
-        .await
-        .is(204);
-}
-
-/// Two workers that call each other cannot be built in one go, and the order of taking them apart
-/// can be read from the refusals alone.
-#[tokio::test]
-async fn refusals_tell_the_order_of_taking_a_pair_apart() {
-    let bench = Bench::start().await;
-    let client = bench.t1();
-    client.worker("a").await;
-    client.bundle("a-bundle", FETCH_ONLY).await;
-    client
-        .create(
-            "WorkerVersion",
-            "a-bare",
-            version_spec("a", "a-bundle", &["fetch"]),
-        )
-        .await
-        .created();
-    client.deploy("a", "a-bare").await;
-    client.worker("b").await;
-    client.bundle("b-bundle", FETCH_ONLY).await;
-    client
-        .create("WorkerVersion", "b-v1", service("b", "b-bundle", "a"))
-        .await
-        .created();
-    client.deploy("b", "b-v1").await;
-    client
-        .create("WorkerVersion", "a-v1", service("a", "a-bundle", "b"))
-        .await
-        .created();
-    client
-        .update(
-            "WorkerDeployment",
-            "a-deployment",
-            deployment_spec("a", &[("a-v1", 10_000)]),
-        )
-        .await
-        .updated();
-    client
-        .create("WorkerEndpoint", "e", endpoint_spec("a"))
-        .await
-        .created();
-
-    // Start anywhere; whenever a refusal names somebody, try that one first. A pair of versions
-    // that hold each other's workers is opened by going back to the bare version.
-    let mut stack = vec![("ModuleWorker".to_owned(), "a".to_owned())];
-    let mut steps = 0;
-    let mut reverted = false;
-    while let Some((kind, name)) = stack.last().cloned() {
-        steps += 1;
-        assert!(steps < 60, "no end in {stack:?}");
-        let answer = client.read(&kind, &name).await;
-        if answer.status == 404 {
-            stack.pop();
-            continue;
-        }
-        let answer = client.delete(&kind, &name).await;
-        if answer.status == 204 {
-            stack.pop();
-            continue;
-        }
-        let message = answer.refused("dependency_in_use").message;
-        let named = message.split([';', ',']).find_map(|part| {
-            let mut words = part
-                .split_whitespace()
-                .skip_while(|word| !word.starts_with(|c: char| c.is_uppercase()));
-            Some((words.next()?.to_owned(), words.next()?.to_owned()))
-        });
-        let next = named.unwrap_or_else(|| panic!("{message}"));
-        if stack.contains(&next) && !reverted {
-            reverted = true;
-            client
-                .update(
-                    "WorkerDeployment",
-                    "a-deployment",
-                    deployment_spec("a", &[("a-bare", 10_000)]),
-                )
-                .await
-                .updated();
-            client.delete("WorkerVersion", "a-v1").await.is(204);
-            continue;
-        }
-        stack.push(next);
-    }
-    client.delete("ModuleWorker", "b").await.is(204);
+    client.remove("WorkerVersion", "binding").await;
+    client.remove("WorkerDeployment", "w-deployment").await;
 }

@@ -4,8 +4,6 @@ use crate::bench::*;
 use crate::operations::{accept_create, finish};
 use serde_json::json;
 
-const ALL: [&str; 3] = ["fetch", "scheduled", "queue"];
-
 #[tokio::test]
 async fn cron_grammar_enforced() {
     let bench = Bench::start().await;
@@ -46,10 +44,7 @@ async fn queue_single_consumer_enforced() {
     client.serving("w", &ALL).await;
     client.queue("q").await;
     let spec = consumer_spec("w", "q", None);
-    client
-        .create("QueueConsumer", "c1", spec.clone())
-        .await
-        .created();
+    client.make("QueueConsumer", "c1", spec.clone()).await;
     let refusal = client
         .create("QueueConsumer", "c2", spec.clone())
         .await
@@ -63,10 +58,10 @@ async fn queue_single_consumer_enforced() {
         .delete("AtLeastOnceQueue", "q")
         .await
         .refused("dependency_in_use");
-    client.delete("QueueConsumer", "c1").await.is(204);
-    client.create("QueueConsumer", "c2", spec).await.created();
-    client.delete("QueueConsumer", "c2").await.is(204);
-    client.delete("AtLeastOnceQueue", "q").await.is(204);
+    client.remove("QueueConsumer", "c1").await;
+    client.make("QueueConsumer", "c2", spec).await;
+    client.remove("QueueConsumer", "c2").await;
+    client.remove("AtLeastOnceQueue", "q").await;
 }
 
 #[tokio::test]
@@ -119,13 +114,12 @@ async fn custom_domain_hostname_claim_unique() {
     client.serving("w", &["fetch"]).await;
     other.serving("w", &["fetch"]).await;
     client
-        .create(
+        .make(
             "WorkerCustomDomain",
             "holder",
             domain_spec("w", "a.example.com"),
         )
-        .await
-        .created();
+        .await;
     for (who, hostname) in [
         (&client, "a.example.com"),
         (&client, "A.Example.com."),
@@ -137,15 +131,14 @@ async fn custom_domain_hostname_claim_unique() {
             .refused("invalid_argument");
         assert!(refusal.message.contains("holder"));
     }
-    client.delete("WorkerCustomDomain", "holder").await.is(204);
+    client.remove("WorkerCustomDomain", "holder").await;
     other
-        .create(
+        .make(
             "WorkerCustomDomain",
             "taker",
             domain_spec("w", "a.example.com"),
         )
-        .await
-        .created();
+        .await;
     client
         .create(
             "WorkerCustomDomain",
@@ -154,15 +147,14 @@ async fn custom_domain_hostname_claim_unique() {
         )
         .await
         .refused("invalid_argument");
-    other.delete("WorkerCustomDomain", "taker").await.is(204);
+    other.remove("WorkerCustomDomain", "taker").await;
     client
-        .create(
+        .make(
             "WorkerCustomDomain",
             "rival",
             domain_spec("w", "a.example.com"),
         )
-        .await
-        .created();
+        .await;
 }
 
 #[tokio::test]
@@ -172,21 +164,19 @@ async fn custom_domain_hostname_claim_stops_at_the_tenant() {
     client.serving("w", &["fetch"]).await;
     other.serving("w", &["fetch"]).await;
     let first = client
-        .create(
+        .make(
             "WorkerCustomDomain",
             "t1-holder",
             domain_spec("w", "a.example.com"),
         )
-        .await
-        .created();
+        .await;
     let second = other
-        .create(
+        .make(
             "WorkerCustomDomain",
             "t2-holder",
             domain_spec("w", "a.example.com"),
         )
-        .await
-        .created();
+        .await;
     assert_ne!(first.metadata.uid, second.metadata.uid);
     let text = other
         .create(
@@ -205,10 +195,7 @@ async fn custom_domain_hostname_claim_stops_at_the_tenant() {
         )
         .await
         .refused("invalid_argument");
-    client
-        .delete("WorkerCustomDomain", "t1-holder")
-        .await
-        .is(204);
+    client.remove("WorkerCustomDomain", "t1-holder").await;
     assert_eq!(
         other
             .read("WorkerCustomDomain", "t2-holder")
@@ -237,13 +224,12 @@ async fn custom_domain_u_label_refused() {
         .await
         .refused("invalid_argument");
     let created = client
-        .create(
+        .make(
             "WorkerCustomDomain",
             "d",
             domain_spec("w", "xn--caf-dma.example.com"),
         )
-        .await
-        .created();
+        .await;
     assert_eq!(created.spec["hostname"], "xn--caf-dma.example.com");
 }
 
@@ -260,29 +246,25 @@ async fn dead_letter_cycle_rejected() {
         .await
         .refused("invalid_argument");
     client
-        .create("QueueConsumer", "ca", consumer_spec("w", "a", Some("b")))
-        .await
-        .created();
+        .make("QueueConsumer", "ca", consumer_spec("w", "a", Some("b")))
+        .await;
     client
         .create("QueueConsumer", "cb", consumer_spec("w", "b", Some("a")))
         .await
         .refused("invalid_argument");
     client
-        .create("QueueConsumer", "cb", consumer_spec("w", "b", Some("c")))
-        .await
-        .created();
+        .make("QueueConsumer", "cb", consumer_spec("w", "b", Some("c")))
+        .await;
     client
         .create("QueueConsumer", "cc", consumer_spec("w", "c", Some("a")))
         .await
         .refused("invalid_argument");
     client
-        .create("QueueConsumer", "cc", consumer_spec("w", "c", Some("d")))
-        .await
-        .created();
+        .make("QueueConsumer", "cc", consumer_spec("w", "c", Some("d")))
+        .await;
     client
-        .create("QueueConsumer", "ce", consumer_spec("w", "e", Some("c")))
-        .await
-        .created();
+        .make("QueueConsumer", "ce", consumer_spec("w", "e", Some("c")))
+        .await;
 }
 
 #[tokio::test]
@@ -293,13 +275,11 @@ async fn attachment_claim_decided_on_import() {
     client.queue("a").await;
     client.queue("b").await;
     client
-        .create("WorkerCustomDomain", "d", domain_spec("w", "a.example.com"))
-        .await
-        .created();
+        .make("WorkerCustomDomain", "d", domain_spec("w", "a.example.com"))
+        .await;
     client
-        .create("QueueConsumer", "ca", consumer_spec("w", "a", Some("b")))
-        .await
-        .created();
+        .make("QueueConsumer", "ca", consumer_spec("w", "a", Some("b")))
+        .await;
     let taken = client.document(
         "WorkerCustomDomain",
         "d2",
@@ -314,8 +294,8 @@ async fn attachment_claim_decided_on_import() {
         .import_new(&cycle, "n2")
         .await
         .refused("invalid_argument");
-    client.delete("WorkerCustomDomain", "d").await.is(204);
-    client.delete("QueueConsumer", "ca").await.is(204);
+    client.remove("WorkerCustomDomain", "d").await;
+    client.remove("QueueConsumer", "ca").await;
     assert_eq!(
         client.import_new(&taken, "n1").await.created().spec["hostname"],
         "a.example.com"
@@ -338,13 +318,12 @@ async fn attachment_claim_revalidated_at_commit() {
     )
     .await;
     let taker = client
-        .create(
+        .make(
             "WorkerCustomDomain",
             "taker",
             domain_spec("w", "a.example.com"),
         )
-        .await
-        .created();
+        .await;
     assert_eq!(
         finish(&client, &id).await["error"]["code"],
         "invalid_argument"
@@ -363,9 +342,8 @@ async fn attachment_claim_revalidated_at_commit() {
     )
     .await;
     client
-        .create("QueueConsumer", "cb", consumer_spec("w", "b", Some("a")))
-        .await
-        .created();
+        .make("QueueConsumer", "cb", consumer_spec("w", "b", Some("a")))
+        .await;
     assert_eq!(
         finish(&client, &id).await["error"]["code"],
         "invalid_argument"

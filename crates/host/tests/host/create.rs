@@ -219,10 +219,12 @@ async fn revision_role_update_rejected() {
     let client = bench.t1();
     client.serving("w", &["fetch"]).await;
     let spec = version_spec("w", "w-bundle", &["fetch"]);
+    let before = client.read("WorkerVersion", "w-v1").await.updated();
     client
         .update("WorkerVersion", "w-v1", spec)
         .await
         .refused("invalid_argument");
+    assert_eq!(client.read("WorkerVersion", "w-v1").await.updated(), before);
     // Another Form without update takes an identical apply.
     client
         .update("ModuleWorker", "w", json!({}))
@@ -266,7 +268,8 @@ async fn condition_reason_closed() {
     client.queue("q").await;
     let worker = client.worker("w").await;
     assert_eq!(ready(&worker).0, "False");
-    assert!(ready(&worker).2.contains('w'));
+    assert!(ready(&worker).2.contains("worker w "));
+    assert_eq!(client.read("ModuleWorker", "w").await.updated(), worker);
     for (kind, name) in [("EdgeKVNamespace", "kv"), ("AtLeastOnceQueue", "q")] {
         assert_eq!(
             ready(&client.read(kind, name).await.updated()),

@@ -87,11 +87,7 @@ async fn a_restart_changes_nothing() {
 }
 
 fn adapter_config(dir: &std::path::Path) -> HostConfig {
-    let adapter = match published() {
-        Some(root) => root.join("conformance/portable-host-v1beta1"),
-        None => std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/adapter"),
-    };
-    config(dir).with_conformance(adapter)
+    config(dir).with_conformance(adapter())
 }
 
 #[tokio::test]

@@ -35,6 +35,15 @@ async fn forms_exact_availability() {
         .contains(&form.kind.as_str());
         let wanted: &[&str] = if updates { &UPDATE } else { &BASE };
         assert_eq!(entry.operations, wanted, "{}", form.kind);
+        let catalog = &bench.host.contracts().catalog;
+        let installed = catalog
+            .forms()
+            .find(|it| *it.form_ref.schema_digest == *form.schema_digest)
+            .unwrap();
+        assert_eq!(
+            entry.identity.package_digest.as_deref(),
+            installed.package_digest.as_deref()
+        );
         assert_eq!(
             entry.identity.package_digest.is_some(),
             form.definition_version == "0.1.0" && form.api_version == EDGE

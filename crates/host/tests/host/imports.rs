@@ -119,4 +119,37 @@ async fn import_records_its_native_identity() {
         (again.metadata.uid, again.metadata.generation.as_str()),
         (created.metadata.uid, "3")
     );
+
+    // The same for one that was adopted into being.
+    let adopted = client.document("AtLeastOnceQueue", "adopted", queue_spec(345_600));
+    let first = client.import_new(&adopted, "other-id").await.created();
+    let fenced = |native: &'static str, generation: &'static str| {
+        let (client, adopted) = (client.clone(), adopted.clone());
+        async move {
+            let headers = [
+                ("Idempotency-Key", &*key()),
+                ("Takoform-Expected-Generation", generation),
+            ];
+            client.import(&adopted, native, &headers).await
+        }
+    };
+    client
+        .import_new(&rival, "other-id")
+        .await
+        .refused("import_conflict");
+    client
+        .update("AtLeastOnceQueue", "adopted", queue_spec(600))
+        .await
+        .updated();
+    client
+        .import_new(&rival, "other-id")
+        .await
+        .refused("import_conflict");
+    fenced("third-id", "2").await.refused("import_conflict");
+    let again = fenced("other-id", "2").await.updated();
+    assert_eq!(
+        (again.metadata.uid, again.spec),
+        (first.metadata.uid, queue_spec(345_600))
+    );
+    client.absent("EdgeKVNamespace", "kv").await;
 }

@@ -6,20 +6,23 @@ use serde_json::{Value, json};
 
 const ASYNC: (&str, &str) = ("Takoform-Conformance-Probe", "async");
 
+/// Accepts a reviewed document under its fence; the operation's id.
+pub async fn accept(client: &Client, reviewed: &Value, headers: &[(&str, &str)]) -> String {
+    let answer = client
+        .put(reviewed, &[headers, &[ASYNC]].concat())
+        .await
+        .is(202);
+    assert_eq!(answer.etag, None);
+    id_of(&answer)
+}
+
 /// Accepts a create; the operation's id.
 pub async fn accept_create(client: &Client, kind: &str, name: &str, spec: Value) -> String {
     let document = client
         .reviewed(&client.document(kind, name, spec), None)
         .await;
-    let answer = client
-        .put(
-            &document,
-            &[("Idempotency-Key", &key()), ("If-None-Match", "*"), ASYNC],
-        )
-        .await
-        .is(202);
-    assert_eq!(answer.etag, None);
-    id_of(&answer)
+    let headers = [("Idempotency-Key", &*key()), ("If-None-Match", "*")];
+    accept(client, &document, &headers).await
 }
 
 pub async fn accept_delete(client: &Client, kind: &str, name: &str) -> String {
@@ -64,7 +67,7 @@ pub async fn finish(client: &Client, id: &str) -> Value {
 }
 
 #[track_caller]
-fn failed(document: &Value, code: &str) {
+pub fn failed(document: &Value, code: &str) {
     assert_eq!(document["error"]["code"], code, "{document}");
     assert_eq!(document["error"]["retryable"], false);
 }
@@ -172,7 +175,12 @@ async fn operation_resumable_after_settlement() {
     let bench = Bench::start().await;
     let client = bench.t1();
     let id = accept_create(&client, "AtLeastOnceQueue", "q", queue_spec(345_600)).await;
-    finish(&client, &id).await;
+    let done = finish(&client, &id).await;
+    let created = client.read("AtLeastOnceQueue", "q").await.updated();
+    assert_eq!(
+        done["result"]["resource"]["metadata"]["uid"],
+        created.metadata.uid
+    );
     let first = poll(&client, &id).await;
     client
         .update("AtLeastOnceQueue", "q", queue_spec(600))

@@ -52,7 +52,11 @@ async fn prepare_binds_exact_spec() {
         serde_json::from_value(client.prepare(&document, None).await.is(200).json()).unwrap();
     assert_eq!(reply.resource.spec, queue_spec(345_600));
     assert_eq!(reply.review.spec_digest, wire::digest(&queue_spec(345_600)));
-    assert_eq!(reply.resource.metadata.name, "q");
+    assert_eq!(
+        serde_json::to_value(&reply.resource).unwrap(),
+        with(document.clone(), "spec", queue_spec(345_600)),
+        "the document is echoed with its defaults, and nothing is added"
+    );
     assert!(notation_edge::is_digest(&reply.review.prepare_digest));
     let again: wire::PreparedReply =
         serde_json::from_value(client.prepare(&document, None).await.is(200).json()).unwrap();

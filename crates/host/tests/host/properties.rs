@@ -1,8 +1,6 @@
 //! Random admitted changes: no breach, no stale rendering, no revision that moves for nothing.
 
-use crate::bench::{
-    consumer_spec, cron_spec, deployment_spec, domain_spec, endpoint_spec, to, version_spec, with,
-};
+use crate::dice::{Dice, Digests, wanted};
 use notation_edge::{
     Admitted, Change, Delete, EdgeKind, Effect, Exports, FAMILY, Fence, Key, Manifest,
     ManifestKind, Observe, Origin, Put, Refusal, Removal, Review, Seal, SealedReadiness, Touch,
@@ -11,7 +9,7 @@ use notation_edge::{
 use notation_host::Contracts;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
@@ -77,123 +75,15 @@ fn start() -> World {
     world
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Dice([u8; 8]);
-
-impl Dice {
-    fn pick<'a>(self, at: usize, from: &[&'a str]) -> &'a str {
-        from[usize::from(self.0[at]) % from.len()]
-    }
-}
-
-const WORKERS: [&str; 3] = ["w0", "w1", "w2"];
-const BUNDLES: [&str; 2] = ["b0", "b1"];
-const VERSIONS: [&str; 5] = ["v0", "v1", "v2", "v3", "v4"];
-const QUEUES: [&str; 3] = ["q0", "q1", "q2"];
-const SETS: [&str; 3] = ["s0", "s1", "s2"];
-
-fn wanted(dice: Dice) -> (EdgeKind, &'static str, Value) {
-    let worker = dice.pick(2, &WORKERS);
-    match dice.0[0] % 24 {
-        0 | 1 => (EdgeKind::ModuleWorker, worker, json!({})),
-        2 => {
-            let digest = dice.pick(3, &[ALL, ONE]);
-            (
-                EdgeKind::WorkerBundle,
-                dice.pick(4, &BUNDLES),
-                json!({"manifestDigest": digest}),
-            )
-        }
-        3 => (EdgeKind::EdgeKVNamespace, "kv", json!({})),
-        4 => (
-            EdgeKind::AtLeastOnceQueue,
-            dice.pick(3, &QUEUES),
-            json!({"messageRetentionSeconds": 60 + u32::from(dice.0[4] % 2)}),
-        ),
-        5 => (EdgeKind::SQLiteDatabase, "db", json!({})),
-        6 => {
-            let at = usize::from(dice.0[3]) % 3;
-            (
-                EdgeKind::SQLiteMigrationSet,
-                SETS[at],
-                json!({"manifestDigest": SQL[at]}),
-            )
-        }
-        7 => {
-            let spec = json!({"database": to("SQLiteDatabase", "db"), "migrationSet": to("SQLiteMigrationSet", dice.pick(3, &SETS))});
-            (
-                EdgeKind::SQLiteMigrationApplication,
-                dice.pick(4, &["m0", "m1"]),
-                spec,
-            )
-        }
-        8..=12 => {
-            let handlers: &[&str] = match dice.0[3] % 3 {
-                0 => &["fetch"],
-                1 => &["fetch", "scheduled", "queue"],
-                _ => &["scheduled", "queue"],
-            };
-            let mut spec = version_spec(worker, dice.pick(4, &BUNDLES), handlers);
-            if dice.0[5].is_multiple_of(3) {
-                spec = with(
-                    spec,
-                    "serviceBindings",
-                    json!([{"name": "PEER", "resource": to("ModuleWorker", dice.pick(6, &WORKERS))}]),
-                );
-            }
-            if dice.0[5] % 4 == 1 {
-                spec = with(
-                    spec,
-                    "kvBindings",
-                    json!([{"name": "KV", "resource": to("EdgeKVNamespace", "kv")}]),
-                );
-            }
-            if dice.0[5] % 5 == 2 {
-                spec = with(spec, "requiredSensitiveVars", json!(["KEY"]));
-            }
-            (EdgeKind::WorkerVersion, dice.pick(7, &VERSIONS), spec)
-        }
-        13..=17 => {
-            let (first, second) = (dice.pick(3, &VERSIONS), dice.pick(4, &VERSIONS));
-            let spec = match dice.0[5] % 4 {
-                0 => deployment_spec(worker, &[(first, 1000), (second, 9000)]),
-                1 => deployment_spec(worker, &[(first, 9999)]),
-                _ => deployment_spec(worker, &[(first, 10_000)]),
-            };
-            (
-                EdgeKind::WorkerDeployment,
-                dice.pick(6, &["d0", "d1", "d2"]),
-                spec,
-            )
-        }
-        18 => (
-            EdgeKind::WorkerCustomDomain,
-            dice.pick(3, &["h0", "h1"]),
-            domain_spec(worker, dice.pick(4, &["a.example.com", "b.example.com"])),
-        ),
-        19 => (
-            EdgeKind::WorkerEndpoint,
-            dice.pick(3, &["e0", "e1"]),
-            endpoint_spec(worker),
-        ),
-        20 => (
-            EdgeKind::WorkerCronTrigger,
-            "t0",
-            cron_spec(worker, dice.pick(3, &["0 * * * *", "5 * * * *"])),
-        ),
-        _ => {
-            let dead = (dice.0[5].is_multiple_of(2)).then(|| dice.pick(4, &QUEUES));
-            (
-                EdgeKind::QueueConsumer,
-                dice.pick(6, &["c0", "c1", "c2"]),
-                consumer_spec(worker, dice.pick(3, &QUEUES), dead),
-            )
-        }
+fn digests() -> Digests {
+    Digests {
+        modules: [ALL, ONE].map(str::to_owned),
+        migrations: SQL.map(str::to_owned),
     }
 }
 
 fn put(world: &World, dice: Dice, fresh: usize) -> Put {
-    let (kind, name, spec) = wanted(dice);
+    let (kind, name, spec) = wanted(dice, &digests());
     let form = CONTRACTS.catalog.family(kind).unwrap();
     let Value::Object(spec) = spec else {
         panic!("specs are objects")

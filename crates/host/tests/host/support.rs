@@ -43,7 +43,12 @@ async fn support_profiles_present() {
             json!({"maximumBundleBytes": 10_485_760, "maximumBundleFiles": 16_384})
         );
     }
-    assert!(of("ModuleWorker").get("limits").is_none());
+    assert!(version.json().get("supportedRanges").is_none());
+    for profile in list.json()["profiles"].as_array().unwrap() {
+        if profile["formRef"]["kind"] == "ModuleWorker" {
+            assert_eq!(profile.as_object().unwrap().len(), 4, "{profile}");
+        }
+    }
     let interface = client
         .get(&format!("{API}/support/interfaces/edge.kv/1.0.0"))
         .await

@@ -1,0 +1,260 @@
+//! What an admission costs depends on its neighbours and not on everything else that is stored.
+//! Costs are counted, not timed: allocations of the decision, rows of the answer.
+
+use crate::bench::*;
+use notation_edge::{
+    Change, Delete, EdgeKind, FAMILY, Fence, Key, Origin, Put, Removal, Review, SealedReadiness,
+    Uid, World, admit,
+};
+use notation_host::Contracts;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const NOW: &str = "2026-01-01T00:00:00Z";
+
+struct Judge {
+    contracts: Contracts,
+    minted: usize,
+}
+
+impl Judge {
+    fn put(&mut self, world: &World, kind: EdgeKind, name: &str, spec: Value) -> Change {
+        let form = self.contracts.catalog.family(kind).unwrap();
+        let Value::Object(spec) = spec else {
+            panic!("specs are objects")
+        };
+        let spec = self.contracts.materialise(form, spec);
+        let key = Key::new("one", FAMILY, kind.as_str(), name);
+        let fence = match world.at(&key) {
+            Some(current) => Fence::Current {
+                generation: current.generation,
+                uid: None,
+            },
+            None => Fence::Free,
+        };
+        self.minted += 1;
+        Change::Put(Put {
+            key,
+            form_ref: form.form_ref.clone(),
+            spec_digest: notation_edge_api::digest(&spec).into(),
+            spec: Arc::new(spec),
+            fence,
+            origin: Origin::Apply(Review::Fits),
+            accepted: None,
+            fresh: Uid::new(format!("u{}", self.minted)),
+        })
+    }
+
+    fn grown(&mut self, world: &World, kind: EdgeKind, name: &str, spec: Value) -> World {
+        let change = self.put(world, kind, name, spec);
+        admit(world, &change, NOW).unwrap().after().clone()
+    }
+}
+
+/// A serving worker with everything attached; names begin with `name`.
+fn aggregate(judge: &mut Judge, mut world: World, name: &str) -> World {
+    let of = |part: &str| format!("{name}-{part}");
+    let version = version_spec(&of("w"), &of("b"), &ALL);
+    let hostname = format!("{name}.example.com");
+    for (kind, part, spec) in [
+        (EdgeKind::ModuleWorker, "w", json!({})),
+        (EdgeKind::AtLeastOnceQueue, "q", queue_spec(600)),
+        (
+            EdgeKind::WorkerBundle,
+            "b",
+            json!({"manifestDigest": digest()}),
+        ),
+        (EdgeKind::WorkerVersion, "v1", version.clone()),
+        (EdgeKind::WorkerVersion, "v2", version),
+        (
+            EdgeKind::WorkerDeployment,
+            "d",
+            deployment_spec(&of("w"), &[(&of("v1"), 10_000)]),
+        ),
+        (
+            EdgeKind::WorkerCustomDomain,
+            "h",
+            domain_spec(&of("w"), &hostname),
+        ),
+        (EdgeKind::WorkerEndpoint, "e", endpoint_spec(&of("w"))),
+        (
+            EdgeKind::QueueConsumer,
+            "c",
+            consumer_spec(&of("w"), &of("q"), None),
+        ),
+    ] {
+        world = judge.grown(&world, kind, &of(part), spec);
+    }
+    world
+}
+
+fn digest() -> String {
+    format!("sha256:{}", "a".repeat(64))
+}
+
+/// Allocations of each kind of change of one aggregate.
+fn allocations(judge: &mut Judge, world: &World) -> Vec<(&'static str, u64)> {
+    let hostname = |name: &str| domain_spec("a-w", name);
+    let weights = deployment_spec("a-w", &[("a-v1", 5000), ("a-v2", 5000)]);
+    let removed = world
+        .at(&Key::new("one", FAMILY, "WorkerCustomDomain", "a-h"))
+        .unwrap();
+    let delete = Change::Delete(Delete {
+        key: removed.key.clone(),
+        form_ref: removed.form_ref.clone(),
+        generation: "1".to_owned(),
+        if_match: None,
+        accepted: None,
+        removal: Removal::Asked,
+    });
+    let changes = [
+        (
+            "create",
+            judge.put(world, EdgeKind::EdgeKVNamespace, "fresh", json!({})),
+        ),
+        (
+            "update",
+            judge.put(world, EdgeKind::AtLeastOnceQueue, "a-q", queue_spec(700)),
+        ),
+        (
+            "deploy",
+            judge.put(world, EdgeKind::WorkerDeployment, "a-d", weights),
+        ),
+        (
+            "attach",
+            judge.put(
+                world,
+                EdgeKind::WorkerCustomDomain,
+                "a-h2",
+                hostname("fresh.example.com"),
+            ),
+        ),
+        (
+            "refuse",
+            judge.put(
+                world,
+                EdgeKind::WorkerCustomDomain,
+                "a-h3",
+                hostname("a.example.com"),
+            ),
+        ),
+        ("delete", delete),
+    ];
+    changes
+        .into_iter()
+        .map(|(name, change)| {
+            let counted = allocation_counter::measure(|| {
+                assert_eq!(admit(world, &change, NOW).is_err(), name == "refuse");
+            });
+            (name, counted.count_total)
+        })
+        .collect()
+}
+
+#[test]
+fn a_decision_costs_the_same_beside_thousands_of_others() {
+    let contracts = Contracts::load(None, None).unwrap();
+    let mut world = World::empty(
+        contracts.catalog.clone(),
+        "endpoints.localhost",
+        SealedReadiness::Ignored,
+    );
+    world.hold(
+        &digest(),
+        Arc::new(notation_edge::Manifest {
+            kind: notation_edge::ManifestKind::WorkerBundle,
+            main_module: None,
+            entries: Vec::new(),
+        }),
+    );
+    let mut judge = Judge {
+        contracts,
+        minted: 0,
+    };
+    let small = aggregate(&mut judge, world, "a");
+    let alone = allocations(&mut judge, &small);
+    let mut large = small;
+    for number in 0..1000 {
+        large = aggregate(&mut judge, large, &format!("x{number}"));
+    }
+    assert!(large.len() > 9000);
+    let among = allocations(&mut judge, &large);
+    for ((name, alone), (_, among)) in alone.into_iter().zip(among) {
+        eprintln!(
+            "{name}: {alone} allocations alone, {among} among {}",
+            large.len()
+        );
+        // The persistent maps are a little deeper, nothing else.
+        assert!(
+            among <= alone + 150,
+            "{name}: {alone} alone, {among} among {}",
+            large.len()
+        );
+    }
+}
+
+/// Rows that each kind of mutation writes.
+async fn rows(bench: &Bench) -> Vec<(&'static str, usize)> {
+    let client = bench.t1();
+    let mut counts = Vec::new();
+    let mut before = bench.rows();
+    let mut count = |name| {
+        let after = bench.rows();
+        counts.push((name, before.written(&after).values().sum()));
+        before = after;
+    };
+    client.kv("fresh").await;
+    count("create");
+    client
+        .update("AtLeastOnceQueue", "q", queue_spec(700))
+        .await
+        .updated();
+    count("update");
+    client
+        .update("AtLeastOnceQueue", "q", queue_spec(700))
+        .await
+        .updated();
+    count("update with the same");
+    let rival = deployment_spec("w", &[("w-v1", 10_000)]);
+    let refused = client.create("WorkerDeployment", "rival", rival).await;
+    refused.refused("invalid_argument");
+    count("refuse");
+    client
+        .weigh("w", &[("w-v1", 5000), ("w-v2", 5000)])
+        .await
+        .updated();
+    count("deploy");
+    client.remove("EdgeKVNamespace", "fresh").await;
+    count("delete");
+    client.remove("WorkerDeployment", "w-deployment").await;
+    count("delete a deployment");
+    counts
+}
+
+#[tokio::test]
+async fn a_mutation_writes_what_it_changes_and_its_record() {
+    let mut counts = Vec::new();
+    for others in [0, 200] {
+        let bench = Bench::start().await;
+        let client = bench.t1();
+        client.serving("w", &["fetch"]).await;
+        client.version("w", "w-v2", &["fetch"]).await;
+        client.queue("q").await;
+        for number in 0..others {
+            client.kv(&format!("other-{number}")).await;
+        }
+        counts.push(rows(&bench).await);
+    }
+    // The worker's rendering moves when its deployment goes; every acceptance has its record.
+    let wanted = [
+        ("create", 2),
+        ("update", 2),
+        ("update with the same", 1),
+        ("refuse", 0),
+        ("deploy", 2),
+        ("delete", 1),
+        ("delete a deployment", 2),
+    ];
+    assert_eq!(counts[0], wanted);
+    assert_eq!(counts[1], wanted);
+}
