@@ -1,15 +1,25 @@
 //! Figures of the control plane, one line each:
-//! `cargo run --release -p notation-host --example bench -- [RESOURCES]` (10 000 by default).
+//! `cargo run --release -p notation-host --example bench -- [STORED] [MANY]`.
+//!
+//! `STORED` (10 000) is what a full host has when its answers are compared with an empty one's;
+//! `MANY` (100 000) is what it has when it starts. Both hosts of a comparison run side by side
+//! and are asked in turn, so that what else the machine does meets both alike.
 
 use notation_edge_api as wire;
 use notation_edge_api::client::{Client, Fence, Outcome};
 use notation_host::{Grant, Host, HostConfig, NoDataPlane, Scope};
 use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Clients at once where load is measured.
+const CLIENTS: usize = 32;
+/// Answers that a median is taken of.
+const ANSWERS: usize = 401;
 
 async fn open(dir: &Path) -> Result<(Host, Client), Failure> {
     let host = Host::open(HostConfig::new(dir), Arc::new(NoDataPlane)).await?;
@@ -27,7 +37,11 @@ async fn open(dir: &Path) -> Result<(Host, Client), Failure> {
     Ok((host, client))
 }
 
-async fn create(client: &Client, form: &wire::FormRef, name: &str) -> Result<Duration, Failure> {
+async fn prepared(
+    client: &Client,
+    form: &wire::FormRef,
+    name: &str,
+) -> Result<wire::ResourceBody, Failure> {
     let mut body = wire::ResourceBody {
         api_version: form.api_version.clone(),
         kind: form.kind.clone(),
@@ -52,20 +66,83 @@ async fn create(client: &Client, form: &wire::FormRef, name: &str) -> Result<Dur
     body.review = Some(wire::Review {
         prepare_digest: prepared.review.prepare_digest,
     });
+    Ok(body)
+}
+
+/// How long the apply alone took.
+async fn apply(client: &Client, body: &wire::ResourceBody) -> Result<Duration, Failure> {
     let start = Instant::now();
-    match client.apply(&body, &Fence::Create, name).await? {
+    match client
+        .apply(body, &Fence::Create, &body.metadata.name)
+        .await?
+    {
         Outcome::Done(_) => Ok(start.elapsed()),
         Outcome::Accepted { .. } => Err("the host answers later".into()),
     }
 }
 
-async fn p50(client: &Client, form: &wire::FormRef, prefix: &str) -> Result<Duration, Failure> {
-    let mut times = Vec::new();
-    for number in 0..201 {
-        times.push(create(client, form, &format!("{prefix}{number}")).await?);
+/// Creates resources with several clients at once; how long the applies took all together.
+async fn fill(
+    client: &Client,
+    form: &wire::FormRef,
+    prefix: &str,
+    count: usize,
+) -> Result<Duration, Failure> {
+    let mut bodies = vec![Vec::new(); CLIENTS];
+    for number in 0..count {
+        bodies[number % CLIENTS].push(format!("{prefix}{number}"));
     }
+    let mut reviewing = Vec::new();
+    for names in bodies {
+        let (client, form) = (client.clone(), form.clone());
+        reviewing.push(tokio::spawn(async move {
+            let mut bodies = Vec::new();
+            for name in names {
+                bodies.push(prepared(&client, &form, &name).await?);
+            }
+            Ok::<_, Failure>(bodies)
+        }));
+    }
+    let mut ready = Vec::new();
+    for task in reviewing {
+        ready.push(task.await??);
+    }
+    let start = Instant::now();
+    let mut applying = Vec::new();
+    for bodies in ready {
+        let client = client.clone();
+        applying.push(tokio::spawn(async move {
+            for body in bodies {
+                apply(&client, &body).await?;
+            }
+            Ok::<_, Failure>(())
+        }));
+    }
+    for task in applying {
+        task.await??;
+    }
+    Ok(start.elapsed())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
-    Ok(times[100])
+    times[times.len() / 2]
+}
+
+/// Medians of an apply on two hosts that are asked in turn.
+async fn compare(
+    first: &Client,
+    second: &Client,
+    form: &wire::FormRef,
+) -> Result<[Duration; 2], Failure> {
+    let mut times = [Vec::new(), Vec::new()];
+    for number in 0..ANSWERS {
+        for (client, times) in [first, second].into_iter().zip(&mut times) {
+            let body = prepared(client, form, &format!("measured{number}")).await?;
+            times.push(apply(client, &body).await?);
+        }
+    }
+    Ok(times.map(median))
 }
 
 fn resident_bytes() -> u64 {
@@ -81,56 +158,55 @@ fn resident_bytes() -> u64 {
         * 1024
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Failure> {
-    let count: usize = std::env::args()
-        .nth(1)
-        .map_or(Ok(10_000), |text| text.parse())?;
+/// What a process of its own tells: how long a start takes and what a resource weighs in memory.
+async fn start(dir: &Path, count: u64) -> Result<(), Failure> {
+    let mut out = std::io::stdout();
+    let empty = tempfile::tempdir()?;
+    drop(Host::open(HostConfig::new(empty.path()), Arc::new(NoDataPlane)).await?);
+    let before = resident_bytes();
+    let begun = Instant::now();
+    let host = Host::open(HostConfig::new(dir), Arc::new(NoDataPlane)).await?;
+    let took = begun.elapsed();
+    let grown = resident_bytes().saturating_sub(before);
+    writeln!(out, "start with {count} resources    {took:?}")?;
+    writeln!(
+        out,
+        "memory per resource             {} bytes",
+        grown / count.max(1)
+    )?;
+    drop(host);
+    Ok(())
+}
+
+async fn measure(stored: usize, many: usize) -> Result<(), Failure> {
     let dir = tempfile::tempdir()?;
     let mut out = std::io::stdout();
-    let (host, client) = open(&dir.path().join("data")).await?;
-    let profiles = client.form_support().await?;
+    let (_empty_host, empty) = open(&dir.path().join("empty")).await?;
+    let (host, full) = open(&dir.path().join("data")).await?;
+    let profiles = full.form_support().await?;
     let form = profiles
         .iter()
         .map(|profile| &profile.form_ref)
         .find(|form| form.kind == "EdgeKVNamespace")
         .ok_or("no EdgeKVNamespace")?
         .clone();
-    let empty = p50(&client, &form, "a").await?;
-    writeln!(out, "apply, empty host           p50 {empty:?}")?;
-    let before = resident_bytes();
-    let start = Instant::now();
-    let tasks: Vec<_> = (0..32)
-        .map(|task| {
-            let (client, form) = (client.clone(), form.clone());
-            tokio::spawn(async move {
-                for number in (task..count).step_by(32) {
-                    create(&client, &form, &format!("load{number}")).await?;
-                }
-                Ok::<(), Failure>(())
-            })
-        })
-        .collect();
-    for task in tasks {
-        task.await??;
-    }
-    let took = start.elapsed();
+    let took = fill(&full, &form, "stored", stored).await?;
+    let rate = stored as f64 / took.as_secs_f64();
     writeln!(
         out,
-        "prepare and apply, 32 at once  {:.0} per second",
-        count as f64 / took.as_secs_f64()
+        "durable applies, {CLIENTS} clients     {rate:.0} per second"
     )?;
+    let [alone, among] = compare(&empty, &full, &form).await?;
+    let ratio = among.as_secs_f64() / alone.as_secs_f64();
+    writeln!(out, "apply, empty host               p50 {alone:?}")?;
     writeln!(
         out,
-        "memory per resource         {} bytes",
-        (resident_bytes().saturating_sub(before)) / count as u64
+        "apply, {stored} resources      p50 {among:?} ({ratio:.2} of empty)"
     )?;
-    let full = p50(&client, &form, "b").await?;
-    writeln!(
-        out,
-        "apply, {count} resources     p50 {full:?} ({:.2} of empty)",
-        full.as_secs_f64() / empty.as_secs_f64()
-    )?;
+    let rest = many.saturating_sub(stored + ANSWERS);
+    let took = fill(&full, &form, "more", rest).await?;
+    let rate = rest as f64 / took.as_secs_f64();
+    writeln!(out, "durable applies up to {many}   {rate:.0} per second")?;
     host.flush().await?;
     let copy = dir.path().join("copy");
     std::fs::create_dir(&copy)?;
@@ -140,9 +216,30 @@ async fn main() -> Result<(), Failure> {
             std::fs::copy(from, copy.join(file))?;
         }
     }
-    let start = Instant::now();
-    let again = Host::open(HostConfig::new(&copy), Arc::new(NoDataPlane)).await?;
-    writeln!(out, "start with {count} resources  {:?}", start.elapsed())?;
-    drop(again);
-    Ok(())
+    let child = Command::new(std::env::current_exe()?)
+        .args(["--start", &many.to_string()])
+        .arg(&copy)
+        .status()?;
+    if child.success() {
+        Ok(())
+    } else {
+        Err("the second process failed".into())
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, default: usize| {
+        arguments
+            .get(at)
+            .map_or(Ok(default), |text| text.parse::<usize>())
+    };
+    match arguments.first().map(String::as_str) {
+        Some("--start") => {
+            let dir = arguments.get(2).ok_or("--start COUNT DIR")?;
+            start(Path::new(dir), number(1, 0)? as u64).await
+        }
+        _ => measure(number(0, 10_000)?, number(1, 100_000)?).await,
+    }
 }

@@ -1,5 +1,6 @@
 //! What has to pass before a change lands, in the order in which it fails soonest.
 
+use crate::schemathesis::{self, Absent};
 use std::{
     path::Path,
     process::{Command, ExitCode},
@@ -52,6 +53,9 @@ const WITH_CONTRACTS: Part = Part {
     arguments: &["test", "--workspace", "--locked", "--test", "host"],
 };
 
+/// Examples per operation that every check lets schemathesis try.
+const EXAMPLES: usize = 8;
+
 /// Runs everything; stops at the first part that fails.
 #[expect(clippy::print_stderr, reason = "a developer reads this on a terminal")]
 pub fn run(contracts: Option<&Path>, tidy: &dyn Fn() -> ExitCode) -> ExitCode {
@@ -67,6 +71,10 @@ pub fn run(contracts: Option<&Path>, tidy: &dyn Fn() -> ExitCode) -> ExitCode {
         if !passes(part, None) {
             return ExitCode::FAILURE;
         }
+    }
+    eprintln!("\n== answers against the OpenAPI document");
+    if schemathesis::run(EXAMPLES, Absent::Skips) != ExitCode::SUCCESS {
+        return ExitCode::FAILURE;
     }
     if let Some(contracts) = contracts {
         let Ok(contracts) = contracts.canonicalize() else {
@@ -94,6 +102,9 @@ fn passes(part: &Part, contracts: Option<&Path>) -> bool {
     command.args(part.arguments);
     if let Some(contracts) = contracts {
         command.env("NOTATION_CONTRACTS", contracts);
+        // The endurance tests look at no contract; they ran in full share already.
+        command.env("NOTATION_HOST_KILLS", "2");
+        command.env("NOTATION_HOST_FUZZ", "1000");
     }
     let status = match command.status() {
         Ok(status) => status,

@@ -4,6 +4,8 @@ mod arrows;
 mod bench;
 mod campaign;
 mod check;
+mod endure;
+mod schemathesis;
 mod sources;
 
 use std::{
@@ -58,6 +60,21 @@ enum Chore {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// The host's kill and bad-input tests at full length.
+    Endure {
+        /// How often the host is killed under load.
+        #[arg(long, default_value_t = 100)]
+        kills: usize,
+        /// How many bad requests it gets.
+        #[arg(long, default_value_t = 100_000)]
+        requests: usize,
+    },
+    /// Schemathesis against a running host; needs python3 and a package index.
+    Schemathesis {
+        /// Examples per operation.
+        #[arg(long, default_value_t = 100)]
+        examples: usize,
+    },
 }
 
 fn main() -> ExitCode {
@@ -78,6 +95,10 @@ fn main() -> ExitCode {
                 seed,
             },
         ),
+        Chore::Endure { kills, requests } => endure::run(endure::Length { kills, requests }),
+        Chore::Schemathesis { examples } => {
+            schemathesis::run(examples, schemathesis::Absent::Fails)
+        }
         Chore::Bench { runs } => bench::start(runs.max(1)),
         Chore::Check { contracts } => {
             let tidied = || tidy(Path::new("."));

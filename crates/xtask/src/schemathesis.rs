@@ -1,0 +1,132 @@
+//! Schemathesis against a running host: every answer it can provoke is one that the host's own
+//! OpenAPI document announces.
+
+use std::{
+    env, fs, io,
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitCode, Stdio},
+    thread,
+    time::Duration,
+};
+
+/// The version that is known to work with this.
+const PACKAGE: &str = "schemathesis==4.32.5";
+
+/// What an answer is held to: no failure of the host, a status and a media type that the document
+/// has, and a body that fits its schema. Rules of taste that contradict the host's contract, such
+/// as 405 for other methods, are not asked.
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
+                      response_schema_conformance,response_headers_conformance";
+
+/// What happens where schemathesis cannot be installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// The run says so and passes.
+    Skips,
+    /// The run fails.
+    Fails,
+}
+
+/// Installs schemathesis beside the build, starts a host, and lets the two meet.
+#[expect(clippy::print_stderr, reason = "a developer reads this on a terminal")]
+pub fn run(examples: usize, absent: Absent) -> ExitCode {
+    let target =
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let program = match install(&target.join("schemathesis")) {
+        Ok(program) => program,
+        Err(reason) => {
+            eprintln!("schemathesis: skipped, it cannot be installed: {reason}");
+            return match absent {
+                Absent::Skips => ExitCode::SUCCESS,
+                Absent::Fails => ExitCode::FAILURE,
+            };
+        }
+    };
+    match meet(&program, &target, examples) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("schemathesis: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A virtual environment with the package; the path of its program.
+fn install(dir: &Path) -> Result<PathBuf, String> {
+    let program = dir.join("bin/schemathesis");
+    let marker = dir.join("installed");
+    if fs::read_to_string(&marker).is_ok_and(|text| text == PACKAGE) {
+        return Ok(program);
+    }
+    quietly(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
+    let pip = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        PACKAGE,
+    ];
+    quietly(Command::new(dir.join("bin/python")).args(pip))?;
+    fs::write(marker, PACKAGE).map_err(|error| error.to_string())?;
+    Ok(program)
+}
+
+fn quietly(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let last = text.lines().rfind(|line| !line.trim().is_empty());
+    Err(last.unwrap_or("no reason was given").to_owned())
+}
+
+/// A host that ends with this value.
+struct Host(Child);
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn meet(program: &Path, target: &Path, examples: usize) -> io::Result<bool> {
+    let built = Command::new("cargo")
+        .args(["build", "--workspace", "--locked", "--example", "serve"])
+        .status()?;
+    if !built.success() {
+        return Ok(false);
+    }
+    let data = tempfile::tempdir()?;
+    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let _host = Host(
+        Command::new(target.join("debug/examples/serve"))
+            .arg(data.path().join("data"))
+            .arg(address.to_string())
+            .env("HOST_T1P1", "schemathesis")
+            .stdout(Stdio::null())
+            .spawn()?,
+    );
+    let mut waits = 0;
+    while TcpStream::connect(address).is_err() {
+        waits += 1;
+        if waits > 600 {
+            return Err(io::Error::other("the host does not answer"));
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    let status = Command::new(program)
+        .arg("run")
+        .arg(format!("http://{address}/openapi.json"))
+        .args(["--header", "Authorization: Bearer schemathesis"])
+        .args(["--checks", CHECKS])
+        .args(["--max-examples", &examples.to_string()])
+        .args(["--seed", "1", "--workers", "2", "--no-color"])
+        .current_dir(data.path())
+        .status()?;
+    Ok(status.success())
+}
