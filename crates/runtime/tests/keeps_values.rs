@@ -60,6 +60,13 @@ async fn bytes_and_metadata_come_back_as_they_were_put() {
         json!({ "value": b64(b"text") }),
         "metadata is replaced, too"
     );
+    host.call("KV", "put", json!(["bare", "text", { "metadata": {} }]))
+        .await;
+    assert_eq!(
+        host.call("KV", "getWithMetadata", json!(["bare"])).await,
+        json!({ "value": b64(b"text") }),
+        "metadata without an entry is none"
+    );
     assert_eq!(
         host.call("OTHER", "get", json!(["k/ü💥"])).await,
         json!(null)
@@ -158,6 +165,10 @@ async fn limits_are_refused_by_code_and_their_neighbours_accepted() {
         (
             "invalid_value",
             json!(["k", "x", { "expirationTtlSeconds": 59 }]),
+        ),
+        (
+            "invalid_value",
+            json!(["k", "x", { "expirationTtlSeconds": { "$nan": 1 } }]),
         ),
         (
             "invalid_value",

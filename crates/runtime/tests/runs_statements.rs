@@ -84,6 +84,8 @@ async fn values_round_trip_and_numbers_that_do_not_fit_are_refused() {
             "SELECT ?1 AS n",
             json!([{ "encoding": "base64", "data": "AB==" }]),
         ),
+        ("sql_error", "SELECT ?1 AS n", json!([{ "$date": 0 }])),
+        ("sql_error", "SELECT ?1 AS n", json!("x")),
         ("sql_error", "SELECT ?1 AS n", json!([])),
         ("sql_error", "SELECT 1 AS a, 2 AS a", json!([])),
         ("sql_error", "SELECT zeroblob(1000001) AS b", json!([])),
@@ -132,9 +134,21 @@ async fn execute_commits_query_rolls_back_and_a_transaction_is_all_or_nothing() 
         .call("DB", "execute", json!(["UPDATE t SET v = v || '!'"]))
         .await;
     assert_eq!(updated["rowsWritten"], 3);
+    for shape in [json!([[]]), json!(["x"]), json!([[null]]), json!([[{}]])] {
+        assert_eq!(host.refusal("DB", "transaction", shape).await, "sql_error");
+    }
+    // A statement that ends the transaction by itself leaves the database usable.
+    let rolls_back = json!(["INSERT OR ROLLBACK INTO t (v) VALUES ('one!')"]);
+    assert_eq!(host.refusal("DB", "execute", rolls_back).await, "sql_error");
+    let rolls_back = json!([[{ "sql": insert, "params": ["lost"] },
+        { "sql": "INSERT OR ROLLBACK INTO t (v) VALUES ('one!')" }]]);
     assert_eq!(
-        host.refusal("DB", "transaction", json!([[]])).await,
+        host.refusal("DB", "transaction", rolls_back).await,
         "sql_error"
+    );
+    assert_eq!(
+        host.call("DB", "query", count.clone()).await["rows"][0]["n"],
+        3
     );
     host.runtime.shutdown().await;
 }

@@ -168,7 +168,7 @@ async fn a_source_that_fails_stores_nothing() {
         b64(b"one two")
     );
     let failing = json!(["f", { "$stream": ["one ", "two"], "fail": true }]);
-    assert_eq!(host.refusal("B", "put", failing).await, "Error");
+    assert_eq!(host.refusal("B", "put", failing).await, "invalid_body");
     assert_eq!(host.call("B", "head", json!(["f"])).await, json!(null));
     support::until("the spooled bytes to be removed", async || {
         (files(&host) == 1).then_some(())

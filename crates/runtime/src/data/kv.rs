@@ -142,7 +142,7 @@ async fn read(database: &Database, input: KeyInput) -> Result<Entry, Refusal> {
 async fn put(database: &Database, mut call: Call) -> Result<Answer, Refusal> {
     let input: PutInput = call.input("invalid_key")?;
     let key = checked(input.key)?;
-    let metadata = input.metadata.map(metadata_text).transpose()?;
+    let metadata = input.metadata.map(metadata_text).transpose()?.flatten();
     let ttl = input.expiration_ttl_seconds.map(ttl_seconds).transpose()?;
     let value = call.whole(MOST_VALUE_BYTES).await?;
     let value = value.ok_or_else(|| {
@@ -167,9 +167,9 @@ async fn put(database: &Database, mut call: Call) -> Result<Answer, Refusal> {
     Ok(Answer::nothing())
 }
 
-/// Metadata as stored. Its size is that of its RFC 8785 JSON, which for a map of strings is
+/// Metadata as stored; none when it has no entry. Its size is that of its RFC 8785 JSON, which for a map of strings is
 /// what a sorted map prints.
-fn metadata_text(value: serde_json::Value) -> Result<String, Refusal> {
+fn metadata_text(value: serde_json::Value) -> Result<Option<String>, Refusal> {
     let too_large = |what: String| Refusal::new("metadata_too_large", what);
     let map: BTreeMap<String, String> = serde_json::from_value(value)
         .map_err(|_| Refusal::new("invalid_value", "metadata is a map of strings"))?;
@@ -186,7 +186,7 @@ fn metadata_text(value: serde_json::Value) -> Result<String, Refusal> {
         length if length > MOST_METADATA_BYTES => Err(too_large(format!(
             "metadata has at most {MOST_METADATA_BYTES} bytes as JSON, not {length}"
         ))),
-        _ => Ok(text),
+        _ => Ok((!map.is_empty()).then_some(text)),
     }
 }
 

@@ -162,6 +162,8 @@ fn within<T>(
     transaction.progress_handler(0, None::<fn() -> bool>)?;
     match (&done, ending) {
         (Ok(_), Ending::Commit) => transaction.commit().map_err(told)?,
+        // A conflict clause or a trigger may have rolled back already.
+        (Err(_), _) if transaction.is_autocommit() => {}
         (Ok(_), Ending::RollBack) | (Err(_), _) => transaction.rollback()?,
     }
     done

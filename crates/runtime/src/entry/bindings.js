@@ -18,6 +18,14 @@ const guarded = (stream, exchange) => {
   return pipe.readable;
 };
 
+// A body to be stored whose stream failed on the way; why is kept as its cause.
+const undelivered = (reason) =>
+  own.define(coded("invalid_body", `the stream of the body failed: ${reason?.message ?? reason}`), "cause", {
+    value: reason,
+    writable: true,
+    configurable: true,
+  });
+
 const bytesOf = (value, code) => {
   if (typeof value === "string") return own.toUtf8(value);
   if (value instanceof own.ArrayBuffer) return new own.Uint8Array(value);
@@ -29,6 +37,14 @@ const LONGEST_KEY = 979;
 const LONGEST_METADATA = 1024;
 const LONGEST_TYPE = 256;
 
+// JSON would turn NaN and the infinities into null, which means "not given"; as a text they
+// are of the wrong type, and the host refuses them with the code of the operation.
+const exact = (name, value) =>
+  typeof value === "bigint" || (typeof value === "number" && !(own.abs(value) < own.infinity))
+    ? own.String(value)
+    : value;
+const written = (document) => own.stringify(document, exact);
+
 // The operation document is the JSON body; when the operation carries bytes, the
 // body is the bytes and the document travels in a header.
 async function operate(fetcher, binding, operation, document, bytes) {
@@ -37,13 +53,13 @@ async function operate(fetcher, binding, operation, document, bytes) {
   let body;
   if (bytes === undefined) {
     headers.set("content-type", "application/json");
-    body = own.stringify(document);
+    body = written(document);
   } else {
     // No key of any interface is longer; a header would not hold what is far too long.
     if (typeof document.key === "string" && document.key.length > LONGEST_KEY) {
       throw coded("invalid_key", "the key is too long");
     }
-    headers.set("x-edge-doc", toBase64(own.toUtf8(own.stringify(document))));
+    headers.set("x-edge-doc", toBase64(own.toUtf8(written(document))));
     body = bytes instanceof own.ReadableStream ? guarded(bytes, exchange) : bytes;
   }
   let answer;
@@ -55,7 +71,7 @@ async function operate(fetcher, binding, operation, document, bytes) {
       signal: exchange.signal,
     });
   } catch (reason) {
-    if (exchange.signal.aborted) throw exchange.signal.reason;
+    if (exchange.signal.aborted) throw undelivered(exchange.signal.reason);
     throw coded("backend_unavailable", "the data service did not answer");
   }
   if (answer.status === 200) return answer;
@@ -128,25 +144,33 @@ const objects = (fetcher, name) => {
 };
 
 const sql = (fetcher, name) => {
-  // JSON turns NaN and the infinities into null and drops undefined, so values
-  // that would change on the way are refused before they are written.
-  const checked = (params) => {
-    for (const value of params ?? []) {
-      if (typeof value === "number" && !(own.abs(value) <= own.maxInteger)) {
-        throw coded("numeric_out_of_range", "a parameter is outside the range of exact numbers");
-      }
-      if (value !== null && typeof value !== "number" && typeof value !== "string" && typeof value !== "object") {
-        throw coded("sql_error", `a parameter of type ${typeof value} is not an SQL value`);
-      }
+  // Values that JSON would change on the way (undefined, dates, whatever brings a `toJSON`)
+  // are refused before they are written.
+  const parameter = (value) => {
+    if (value === null || typeof value === "string") return value;
+    if (typeof value === "number") {
+      if (own.abs(value) <= own.maxInteger) return value;
+      throw coded("numeric_out_of_range", "a parameter is outside the range of exact numbers");
     }
-    return params;
+    if (value?.encoding === "base64" && typeof value.data === "string" && own.keys(value).length === 2) {
+      return { encoding: "base64", data: value.data };
+    }
+    throw coded("sql_error", "a parameter is null, a number, a string or encoded bytes");
   };
+  const list = (value, what) => {
+    if (own.isArray(value)) return value;
+    throw coded("sql_error", `${what} are given as an array`);
+  };
+  const statement = (text, params) => ({
+    sql: text,
+    params: own.Array.from(list(params ?? [], "parameters"), parameter),
+  });
   return {
-    execute: async (text, params) => asJson(fetcher, name, "execute", { sql: text, params: checked(params) }),
-    query: async (text, params) => asJson(fetcher, name, "query", { sql: text, params: checked(params) }),
+    execute: async (text, params) => asJson(fetcher, name, "execute", statement(text, params)),
+    query: async (text, params) => asJson(fetcher, name, "query", statement(text, params)),
     transaction: async (statements) =>
       asJson(fetcher, name, "transaction", {
-        statements: statements.map((statement) => ({ sql: statement.sql, params: checked(statement.params) })),
+        statements: list(statements, "statements").map((each) => statement(each?.sql, each?.params)),
       }),
   };
 };

@@ -3,9 +3,10 @@
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-export const own = {
+export const own = Object.freeze({
   define: Object.defineProperty,
   has: Object.hasOwn,
+  keys: Object.keys,
   stringify: JSON.stringify,
   parse: JSON.parse,
   encodeName: encodeURIComponent,
@@ -19,6 +20,8 @@ export const own = {
   logError: console.error.bind(console),
   maxInteger: Number.MAX_SAFE_INTEGER,
   abs: Math.abs,
+  infinity: Infinity,
+  Array,
   AbortController,
   ArrayBuffer,
   Error,
@@ -28,13 +31,14 @@ export const own = {
   ReadableStream,
   Request,
   Response,
+  String,
   TypeError,
   Uint8Array,
   URL,
   WeakSet,
   toUtf8: (text) => encoder.encode(text),
   fromUtf8: (bytes) => decoder.decode(bytes),
-};
+});
 
 // An error whose `name` is the code of the interface.
 export const coded = (code, message) =>

@@ -5,6 +5,7 @@ const into = (v) =>
   : Array.isArray(v) ? v.map(into)
   : "$b64" in v ? Uint8Array.from(atob(v.$b64), (c) => c.charCodeAt(0))
   : "$nan" in v ? NaN
+  : "$date" in v ? new Date(v.$date)
   : "$big" in v ? 1n
   : "$stream" in v ? new ReadableStream({
       start(c) { for (const text of v.$stream) c.enqueue(new TextEncoder().encode(text)); if (!v.fail) c.close(); },
