@@ -323,6 +323,7 @@ fn spot(root: &Path, problem: &PlanProblem) -> Option<Spot> {
         PlanProblem::UnknownType { origin, .. }
         | PlanProblem::UnknownReference { origin, .. }
         | PlanProblem::MissingField { origin, .. }
+        | PlanProblem::SecretKey { origin, .. }
         | PlanProblem::BadContribution { origin, .. } => one(origin),
         PlanProblem::SecondValue { first, second, .. } => Spot::of(
             root,

@@ -20,6 +20,7 @@ use crate::{
     EngineEvent, RunOptions, Session, StepError, StepEvent, draft,
     limits::Limits,
     look::{Looked, Looker, backoff, owner_text, owns},
+    mask::Mask,
     world::TakenOver,
 };
 
@@ -171,6 +172,8 @@ impl Line {
         self.announce(&job, &token, attempt + 1).await?;
         self.until_due(&job).await?;
         let started_ms = self.session.clock.now_ms();
+        let before = job.before.as_ref().map(|record| &record.applied);
+        let mask = Mask::of(before.into_iter().chain([&job.draft.applied]));
         let mut last = String::new();
         for times in 1..=self.options.max_attempts.max(1) {
             let slot = self.limits.slot(ty).await;
@@ -211,6 +214,7 @@ impl Line {
                     resume: data,
                     reason,
                 }) => {
+                    let reason = mask.text(reason);
                     let event = Event::Waiting {
                         resume: data.clone(),
                         due_ms: self.session.clock.now_ms().saturating_add(after_ms),
@@ -228,6 +232,7 @@ impl Line {
                 }
                 Err(error) => {
                     let again = repeats || times > 1;
+                    let error = mask.error(error);
                     self.understand(ty, &job, error, times, again, resume.is_some())
                         .await
                 }

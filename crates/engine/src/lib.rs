@@ -13,6 +13,7 @@ mod hold;
 mod interrupt;
 mod limits;
 mod look;
+mod mask;
 mod observe;
 mod prepare;
 mod recover;

@@ -7,6 +7,8 @@ use notation_planner::{StepKey, Transition, Unsettled};
 use notation_provider::OpError;
 use notation_state::StoreError;
 
+use crate::EngineError;
+
 /// What became of a run. State is consistent whatever the status.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -128,6 +130,14 @@ pub enum StepError {
         /// Which fields.
         fields: Vec<String>,
     },
+    /// What running asked to replace cannot be replaced.
+    #[error("{wanted}, and it is not replaced: {error}")]
+    NotReplaced {
+        /// Why it was to be replaced.
+        wanted: Box<StepError>,
+        /// What is in the way.
+        error: Arc<EngineError>,
+    },
     /// A value that should be known by now is not: our bug.
     #[error("{what} is not known")]
     Unknown {
@@ -143,6 +153,16 @@ pub enum StepError {
 }
 
 impl StepError {
+    /// The fields that turned out different, when that is the reason.
+    pub(crate) fn fields(&self) -> &[String] {
+        match self {
+            StepError::WouldReplace { fields, .. } | StepError::ReplacedTwice { fields, .. } => {
+                fields
+            }
+            _ => &[],
+        }
+    }
+
     /// Stable code; its page is in `docs/errors/`.
     pub fn code(&self) -> &'static str {
         match self {
@@ -155,6 +175,7 @@ impl StepError {
             StepError::Unsettled(_) => "run::unsettled",
             StepError::WouldReplace { .. } => "run::would_replace",
             StepError::ReplacedTwice { .. } => "run::replaced_twice",
+            StepError::NotReplaced { error, .. } => error.code(),
             StepError::Unknown { .. } | StepError::Panicked(_) => "run::bug",
             StepError::Vanished => "run::vanished",
         }
@@ -189,6 +210,7 @@ impl StepError {
             StepError::ReplacedTwice { .. } => {
                 "refer to an output that stays the same, such as a name or an ARN".into()
             }
+            StepError::NotReplaced { error, .. } => error.help(),
             StepError::Unknown { .. } | StepError::Panicked(_) => {
                 "this is a bug; state is consistent".into()
             }

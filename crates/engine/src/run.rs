@@ -12,7 +12,7 @@ use notation_state::{Change, OpenIntent};
 use tokio::task::JoinSet;
 
 use crate::{
-    EngineError, EngineEvent, Report, RunStatus, StepError, StepEvent,
+    EngineError, EngineEvent, FailedStep, Report, RunStatus, StepError, StepEvent,
     board::{Board, Played},
     call::Line,
     prepare::{Planned, as_observed, make_plan},
@@ -99,28 +99,54 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
             total.blocked.extend(played.blocked);
             return finish(&run, total, exports, started_ms).await;
         }
-        written = std::mem::take(&mut run.world().written);
-        let next: BTreeSet<ResourceId> = played
+        let next: BTreeMap<ResourceId, Vec<String>> = played
             .replace
-            .into_iter()
-            .map(|step| step.resource)
+            .iter()
+            .map(|step| (step.resource.clone(), step.error.fields().to_vec()))
             .collect();
-        replaced.extend(next.iter().cloned());
-        let state = line.session.store.load(&line.session.deployment).await?;
-        let options = PlanOptions {
-            replace: next,
-            ..line.options.plan.clone()
-        };
-        planned = make_plan(
-            &line.session,
-            &desired,
-            state.records,
-            Observed::default(),
-            &secrets,
-            &options,
-        )?;
-        open = state.open;
+        // Calls were made: from here on, whatever goes wrong is a failed run and not none.
+        match plan_again(&run, &next).await {
+            Ok((now, left_open)) => (planned, open) = (now, left_open),
+            Err(error) => {
+                let error = Arc::new(error);
+                let stopped = played.replace.into_iter().map(|step| FailedStep {
+                    error: StepError::NotReplaced {
+                        wanted: Box::new(step.error),
+                        error: error.clone(),
+                    },
+                    ..step
+                });
+                total.failed.extend(stopped);
+                total.blocked.extend(played.blocked);
+                return finish(&run, total, exports, started_ms).await;
+            }
+        }
+        written = std::mem::take(&mut run.world().written);
+        replaced.extend(next.into_keys());
     }
+}
+
+/// The plan with the replacements that running asked for.
+async fn plan_again(
+    run: &Run,
+    turned_out: &BTreeMap<ResourceId, Vec<String>>,
+) -> Result<(Planned, Vec<OpenIntent>), EngineError> {
+    let session = &run.line.session;
+    let state = session.store.load(&session.deployment).await?;
+    let options = PlanOptions {
+        replace: BTreeSet::new(),
+        turned_out: turned_out.clone(),
+        ..run.line.options.plan.clone()
+    };
+    let planned = make_plan(
+        session,
+        &run.desired,
+        state.records,
+        Observed::default(),
+        &run.secrets,
+        &options,
+    )?;
+    Ok((planned, state.open))
 }
 
 /// What changes without any call, in one commit before the first step: records under new ids or

@@ -129,9 +129,14 @@ async fn import_held(
         .records
         .values()
         .filter(|record| record.incarnation.resource == *id);
-    if let Some(record) = of_resource.clone().find(|record| !record.gone) {
+    // An id has one object, and an object has one id.
+    let recorded = |record: &&Record| {
+        let claims_key = record.ty == ty.name && record.key == key;
+        !record.gone && (record.incarnation.resource == *id || claims_key)
+    };
+    if let Some(record) = recovered.records.values().find(recorded) {
         return Err(EngineError::AlreadyRecorded {
-            resource: id.clone(),
+            resource: record.incarnation.resource.clone(),
             key: record.key.clone(),
         });
     }

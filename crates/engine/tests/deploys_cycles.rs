@@ -387,6 +387,33 @@ async fn a_written_name_whose_region_turns_out_different_stops_before_the_write(
 }
 
 #[tokio::test]
+async fn a_replacement_found_while_running_that_is_refused_is_a_failed_run() {
+    let program = |value: &str| {
+        let mut w = worker("w").set("region", out("f", "id"));
+        w.0.marks.protect = true;
+        Program::new([resource("sim/Frozen", "f").set("value", text(value)), w])
+    };
+    let bench = Bench::new();
+    bench.done(&program("one")).await;
+    let report = bench.deploy(&program("two")).await.unwrap();
+    assert_eq!(report.status, RunStatus::Failed);
+    assert!(report.done.iter().any(|step| step.resource == id("f")));
+    let [failed] = report.failed.as_slice() else {
+        panic!("{:?}", report.failed)
+    };
+    assert_eq!(
+        (failed.resource.clone(), failed.error.code()),
+        (id("w"), "plan::protected")
+    );
+    let text = failed.error.to_string();
+    assert!(
+        text.contains("f.id") && text.contains("would be replaced: region"),
+        "{text}"
+    );
+    bench.consistent().await;
+}
+
+#[tokio::test]
 async fn exports_are_resolved_and_kept() {
     let bench = Bench::new();
     let program = Program::pair().export("name", out("a", "Name"));

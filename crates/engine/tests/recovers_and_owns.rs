@@ -258,6 +258,14 @@ async fn an_existing_object_is_imported_and_written_in_full() {
     bench.quiet(&program).await;
     let again = import(&bench.session, &graph, &id("w"), "w", &bench.options).await;
     assert!(matches!(again, Err(EngineError::AlreadyRecorded { .. })));
+    // Under another id, too: an object has one.
+    let other_id = Program::new([worker("w").named("w"), worker("x").named("w")]).graph();
+    bench.options.adopt.insert(id("x"));
+    let twice = import(&bench.session, &other_id, &id("x"), "w", &bench.options).await;
+    assert!(
+        matches!(&twice, Err(EngineError::AlreadyRecorded { resource, .. }) if *resource == id("w")),
+        "{twice:?}"
+    );
     let absent = Program::new([worker("v").named("v")]).graph();
     let absent = import(&bench.session, &absent, &id("v"), "v", &bench.options).await;
     assert!(matches!(absent, Err(EngineError::NoSuchObject { .. })));

@@ -59,6 +59,9 @@ pub enum Observation {
 pub struct PlanOptions {
     /// `--replace`.
     pub replace: BTreeSet<ResourceId>,
+    /// What running found to need a replacement, and the fields that turned out different
+    /// (`engine.md` §6, *Found while running*).
+    pub turned_out: BTreeMap<ResourceId, Vec<String>>,
     /// `--target`; empty means everything.
     pub target: BTreeSet<ResourceId>,
     /// Search steps per strongly connected part before the greedy choice (5000).
@@ -69,6 +72,7 @@ impl Default for PlanOptions {
     fn default() -> Self {
         PlanOptions {
             replace: BTreeSet::new(),
+            turned_out: BTreeMap::new(),
             target: BTreeSet::new(),
             search_budget: 5000,
         }

@@ -122,11 +122,14 @@ pub(crate) fn paired<'p, 'a>(
     program: &'p Program<'a>,
     in_scope: &dyn Fn(&ResourceId) -> bool,
 ) -> Result<Paired<'p, 'a>, PlanError> {
-    let mut forced: BTreeMap<usize, Vec<String>> = input
-        .options
-        .replace
-        .iter()
-        .filter_map(|id| Some((program.get(id)?, vec!["--replace".to_owned()])))
+    let options = input.options;
+    let asked = options.replace.iter();
+    let asked = asked.map(|id| (id, vec!["--replace".to_owned()]));
+    let found = options.turned_out.iter();
+    let found = found.map(|(id, fields)| (id, fields.clone()));
+    let mut forced: BTreeMap<usize, Vec<String>> = asked
+        .chain(found)
+        .filter_map(|(id, why)| Some((program.get(id)?, why)))
         .collect();
     // By desired resource and record, so that they outlive another pairing.
     let mut waived: BTreeSet<(usize, usize)> = BTreeSet::new();

@@ -142,6 +142,16 @@ pub enum PlanProblem {
         /// Where the resource was constructed.
         origin: Origin,
     },
+    /// A name made of a secret: names are shown, stored in clear and sent in addresses.
+    #[error("`{field}` names {resource} and is made of a secret")]
+    SecretKey {
+        /// Which resource.
+        resource: ResourceId,
+        /// Which field.
+        field: String,
+        /// Where the resource was constructed.
+        origin: Origin,
+    },
     /// A contribution that its field cannot take.
     #[error("`{field}` of {resource}: {message}")]
     BadContribution {
@@ -216,6 +226,7 @@ impl PlanProblem {
             PlanProblem::UnknownReference { .. } => "plan::unknown_reference",
             PlanProblem::SecondValue { .. } => "plan::second_value",
             PlanProblem::MissingField { .. } => "plan::missing_field",
+            PlanProblem::SecretKey { .. } => "plan::secret_key",
             PlanProblem::BadContribution { .. } => "plan::bad_contribution",
             PlanProblem::DuplicateIdentity { .. } => "plan::duplicate_identity",
             PlanProblem::ClaimedTwice { .. } => "plan::claimed_twice",
@@ -248,6 +259,9 @@ impl PlanProblem {
             }
             PlanProblem::MissingField { field, .. } => {
                 format!("give `{field}` in the config or contribute it")
+            }
+            PlanProblem::SecretKey { field, .. } => {
+                format!("give `{field}` in clear, or leave it out to have a name generated")
             }
             PlanProblem::BadContribution { .. } => "contribute a map".to_owned(),
             PlanProblem::DuplicateIdentity { second, .. } => {

@@ -63,6 +63,7 @@ pub(crate) fn problems(input: &PlanInput<'_>) -> Vec<PlanProblem> {
         }
         problems.extend(second_values(desired, ty));
         problems.extend(missing_fields(desired, ty));
+        problems.extend(secret_key(desired, ty));
     }
     if let Err(loops) = judge(input.desired, input.types) {
         problems.extend(loops.into_iter().map(PlanProblem::Loop));
@@ -96,6 +97,16 @@ fn second_values(desired: &Desired, ty: &ResourceType) -> Vec<PlanProblem> {
         }
     }
     problems
+}
+
+fn secret_key(desired: &Desired, ty: &ResourceType) -> Option<PlanProblem> {
+    let (field, _) = ty.key_field()?;
+    let is_secret = !desired.config.get(field)?.secrets().is_empty();
+    is_secret.then(|| PlanProblem::SecretKey {
+        resource: desired.id.clone(),
+        field: field.to_owned(),
+        origin: desired.origin.clone(),
+    })
 }
 
 fn missing_fields(desired: &Desired, ty: &ResourceType) -> Vec<PlanProblem> {

@@ -36,6 +36,14 @@ plan::unbreakable_loop: b and a depend on each other and none of them can start 
 }
 
 #[test]
+fn a_secret_is_no_name() {
+    check!(plan "a W Name=$KEY; b W secret=$KEY", @"
+plan::secret_key: `Name` names a and is made of a secret
+  help: give `Name` in clear, or leave it out to have a name generated
+");
+}
+
+#[test]
 fn a_program_is_judged_whatever_exists_already() {
     check!(["x W; a S >x; b S >a"] plan "x W; a S >b; b S >a", @r#"
 plan::unbreakable_loop: a and b depend on each other and none of them can start first

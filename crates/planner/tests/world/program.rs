@@ -114,6 +114,9 @@ fn read_word(desired: &mut Desired, word: &str, origin: &Origin) {
         desired
             .config
             .insert(field.to_owned(), output(source, "Name"));
+    } else if let Some((field, name)) = word.split_once("=$") {
+        let name = name.parse().expect("a test names secrets well");
+        desired.config.insert(field.to_owned(), Expr::Secret(name));
     } else if let Some((field, value)) = word.split_once('=') {
         desired.config.insert(field.to_owned(), value.into());
     } else {
