@@ -258,6 +258,11 @@ impl Host {
         self.inner.worlds.subscribe()
     }
 
+    /// The OpenAPI document of the API with the installed contract set.
+    pub fn openapi(&self) -> serde_json::Value {
+        crate::http::openapi(&self.inner.contracts.catalog)
+    }
+
     /// The installed contract set.
     pub fn contracts(&self) -> &Contracts {
         &self.inner.contracts

@@ -12,6 +12,7 @@ pub use connection::serve;
 pub use exact::ExactForm;
 pub use head::Head;
 pub use inflow::Inflow;
+pub use openapi::document as openapi;
 pub use reply::Reply;
 pub use route::{API_ROUTES, RouteName};
 
@@ -155,7 +156,7 @@ async fn open_routes(host: &Host, head: &Head) -> Option<Result<Reply, ApiError>
                 None => Err(ApiError::invalid("the request has no Host header")),
             })
         }
-        "/openapi.json" => Some(Ok(Reply::json(200, bytes(&openapi::document())))),
+        "/openapi.json" => Some(Ok(Reply::json(200, bytes(&host.openapi())))),
         "/healthz" => Some(Ok(Reply::json(200, b"{\"status\":\"ok\"}".to_vec()))),
         "/readyz" => Some(if host.is_writable().await {
             Ok(Reply::json(200, b"{\"status\":\"ready\"}".to_vec()))

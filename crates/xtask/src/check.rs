@@ -1,6 +1,6 @@
 //! What has to pass before a change lands, in the order in which it fails soonest.
 
-use crate::schemathesis::{self, Absent};
+use crate::schemathesis::{self, Absent, Thoroughness};
 use std::{
     path::Path,
     process::{Command, ExitCode},
@@ -53,8 +53,11 @@ const WITH_CONTRACTS: Part = Part {
     arguments: &["test", "--workspace", "--locked", "--test", "host"],
 };
 
-/// Examples per operation that every check lets schemathesis try.
-const EXAMPLES: usize = 8;
+/// How far every check lets schemathesis look.
+const GLANCE: Thoroughness = Thoroughness {
+    examples: 8,
+    phases: "examples,fuzzing,stateful",
+};
 
 /// Runs everything; stops at the first part that fails.
 #[expect(clippy::print_stderr, reason = "a developer reads this on a terminal")]
@@ -73,7 +76,7 @@ pub fn run(contracts: Option<&Path>, tidy: &dyn Fn() -> ExitCode) -> ExitCode {
         }
     }
     eprintln!("\n== answers against the OpenAPI document");
-    if schemathesis::run(EXAMPLES, Absent::Skips) != ExitCode::SUCCESS {
+    if schemathesis::run(GLANCE, Absent::Skips) != ExitCode::SUCCESS {
         return ExitCode::FAILURE;
     }
     if let Some(contracts) = contracts {

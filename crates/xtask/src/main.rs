@@ -72,7 +72,7 @@ enum Chore {
     /// Schemathesis against a running host; needs python3 and a package index.
     Schemathesis {
         /// Examples per operation.
-        #[arg(long, default_value_t = 100)]
+        #[arg(long, default_value_t = 50)]
         examples: usize,
     },
 }
@@ -97,7 +97,11 @@ fn main() -> ExitCode {
         ),
         Chore::Endure { kills, requests } => endure::run(endure::Length { kills, requests }),
         Chore::Schemathesis { examples } => {
-            schemathesis::run(examples, schemathesis::Absent::Fails)
+            let thoroughness = schemathesis::Thoroughness {
+                examples,
+                phases: "examples,coverage,fuzzing,stateful",
+            };
+            schemathesis::run(thoroughness, schemathesis::Absent::Fails)
         }
         Chore::Bench { runs } => bench::start(runs.max(1)),
         Chore::Check { contracts } => {

@@ -19,6 +19,15 @@ const PACKAGE: &str = "schemathesis==4.32.5";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_schema_conformance,response_headers_conformance";
 
+/// How thoroughly it looks.
+#[derive(Debug, Clone, Copy)]
+pub struct Thoroughness {
+    /// Examples per operation.
+    pub examples: usize,
+    /// Comma-separated; `coverage` walks every boundary of every schema and takes minutes.
+    pub phases: &'static str,
+}
+
 /// What happens where schemathesis cannot be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
@@ -30,7 +39,7 @@ pub enum Absent {
 
 /// Installs schemathesis beside the build, starts a host, and lets the two meet.
 #[expect(clippy::print_stderr, reason = "a developer reads this on a terminal")]
-pub fn run(examples: usize, absent: Absent) -> ExitCode {
+pub fn run(thoroughness: Thoroughness, absent: Absent) -> ExitCode {
     let target =
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let program = match install(&target.join("schemathesis")) {
@@ -43,7 +52,7 @@ pub fn run(examples: usize, absent: Absent) -> ExitCode {
             };
         }
     };
-    match meet(&program, &target, examples) {
+    match meet(&program, &target, thoroughness) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -94,7 +103,7 @@ impl Drop for Host {
     }
 }
 
-fn meet(program: &Path, target: &Path, examples: usize) -> io::Result<bool> {
+fn meet(program: &Path, target: &Path, thoroughness: Thoroughness) -> io::Result<bool> {
     let built = Command::new("cargo")
         .args(["build", "--workspace", "--locked", "--example", "serve"])
         .status()?;
@@ -124,7 +133,8 @@ fn meet(program: &Path, target: &Path, examples: usize) -> io::Result<bool> {
         .arg(format!("http://{address}/openapi.json"))
         .args(["--header", "Authorization: Bearer schemathesis"])
         .args(["--checks", CHECKS])
-        .args(["--max-examples", &examples.to_string()])
+        .args(["--max-examples", &thoroughness.examples.to_string()])
+        .args(["--phases", thoroughness.phases])
         .args(["--seed", "1", "--workers", "2", "--no-color"])
         .current_dir(data.path())
         .status()?;

@@ -252,6 +252,56 @@ async fn async_commit_binds_the_accepted_identity() {
     failed(&finish(&client, &id).await, "resource_not_found");
 }
 
+/// What the conformance run shows for deletes holds for updates.
+#[tokio::test]
+async fn an_accepted_update_commits_on_the_accepted_incarnation_or_not_at_all() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    let accepted = async |name: &str| {
+        let document = client.document("AtLeastOnceQueue", name, queue_spec(700));
+        let reviewed = client.reviewed(&document, Some("1")).await;
+        let headers = [
+            ("Idempotency-Key", &*key()),
+            ("Takoform-Expected-Generation", "1"),
+        ];
+        accept(&client, &reviewed, &headers).await
+    };
+    for name in ["kept", "replaced", "gone", "moved", "cancelled"] {
+        client.queue(name).await;
+    }
+    let id = accepted("kept").await;
+    let done = finish(&client, &id).await;
+    assert_eq!(done["result"]["resource"]["metadata"]["generation"], "2");
+
+    let id = accepted("replaced").await;
+    client.vanish("AtLeastOnceQueue", "replaced").await;
+    let newcomer = client.queue("replaced").await;
+    failed(&finish(&client, &id).await, "uid_mismatch");
+    let read = client.read("AtLeastOnceQueue", "replaced").await;
+    assert_eq!(read.updated(), newcomer);
+
+    let id = accepted("gone").await;
+    client.remove("AtLeastOnceQueue", "gone").await;
+    failed(&finish(&client, &id).await, "resource_not_found");
+    client.absent("AtLeastOnceQueue", "gone").await;
+
+    let id = accepted("moved").await;
+    let changed = client.update("AtLeastOnceQueue", "moved", queue_spec(900));
+    let changed = changed.await.updated();
+    failed(&finish(&client, &id).await, "generation_conflict");
+    let read = client.read("AtLeastOnceQueue", "moved").await;
+    assert_eq!(read.updated(), changed);
+
+    let before = client.read("AtLeastOnceQueue", "cancelled").await.updated();
+    let id = accepted("cancelled").await;
+    let target = format!("{API}/operations/{id}/cancel");
+    let cancel = client.send("POST", &target, &[("Idempotency-Key", "c")], "");
+    failed(&cancel.await.is(200).json(), "operation_cancelled");
+    failed(&poll(&client, &id).await.json(), "operation_cancelled");
+    let read = client.read("AtLeastOnceQueue", "cancelled").await;
+    assert_eq!(read.updated(), before);
+}
+
 #[tokio::test]
 async fn a_failed_operation_does_not_answer_for_ever() {
     let bench = Bench::start().await;

@@ -19,6 +19,7 @@ pub struct Client {
     pub(super) http: reqwest::Client,
     pub token: Option<&'static str>,
     pub space: &'static str,
+    pub(super) documented: Arc<super::documented::Documented>,
     pub(super) catalog: Arc<notation_edge::Catalog>,
 }
 
@@ -73,7 +74,9 @@ impl Client {
         body: impl Into<Vec<u8>>,
     ) -> Answer {
         let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
-        let mut request = self.http.request(method, format!("{}{target}", self.base));
+        let mut request = self
+            .http
+            .request(method.clone(), format!("{}{target}", self.base));
         if let Some(token) = self.token {
             request = request.bearer_auth(token);
         }
@@ -95,12 +98,14 @@ impl Client {
         if status == 204 {
             assert!(body.is_empty());
         }
-        Answer {
+        let answer = Answer {
             status,
             etag,
             retry_after,
             body,
-        }
+        };
+        self.documented.judge(method.as_str(), target, &answer);
+        answer
     }
 
     pub async fn get(&self, target: &str) -> Answer {

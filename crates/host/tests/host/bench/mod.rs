@@ -2,6 +2,7 @@
 
 mod answer;
 mod client;
+mod documented;
 mod documents;
 mod process;
 mod rows;

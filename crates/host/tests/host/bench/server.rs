@@ -1,5 +1,6 @@
 //! The server under test.
 
+use super::documented::Documented;
 use super::{Client, SPACE};
 use notation_host::{Grant, Host, HostConfig, NoDataPlane, Scope};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ pub struct Bench {
     pub base: String,
     pub host: Host,
     pub dir: PathBuf,
+    documented: Arc<Documented>,
     _temp: Option<tempfile::TempDir>,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     serving: Option<tokio::task::JoinHandle<()>>,
@@ -89,6 +91,7 @@ impl Bench {
         });
         Bench {
             base,
+            documented: Arc::new(Documented::of(&host)),
             host,
             dir,
             _temp: None,
@@ -120,6 +123,7 @@ impl Bench {
             http: reqwest::Client::builder().no_proxy().build().unwrap(),
             token: Some(token),
             space: SPACE,
+            documented: self.documented.clone(),
             catalog: self.host.contracts().catalog.clone(),
         }
     }

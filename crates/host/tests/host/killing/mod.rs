@@ -10,23 +10,29 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 const CLIENTS: usize = 20;
 
-/// Runs one task per life to its end.
+/// Runs lives to their end, as many at once as there are clients.
 async fn all<F>(lives: Vec<Life>, work: impl Fn(Life) -> F) -> Vec<Life>
 where
     F: Future<Output = Life> + Send + 'static,
 {
-    let tasks: Vec<_> = lives
-        .into_iter()
-        .map(|life| tokio::spawn(work(life)))
-        .collect();
+    let mut waiting = lives.into_iter();
+    let mut running = JoinSet::new();
     let mut done = Vec::new();
-    for task in tasks {
-        done.push(task.await.unwrap());
+    loop {
+        while running.len() < CLIENTS
+            && let Some(life) = waiting.next()
+        {
+            running.spawn(work(life));
+        }
+        match running.join_next().await {
+            Some(life) => done.push(life.unwrap()),
+            None => return done,
+        }
     }
-    done
 }
 
 async fn launch(dir: &Path) -> (Process, Raw) {
