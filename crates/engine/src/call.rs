@@ -482,10 +482,15 @@ impl Line {
             }
             Ok(Looked::Ours(found) | Looked::Foreign(found)) => {
                 let owner = owner_text(&found.tags);
-                if self.adopts(job) {
-                    return adopted(ty, job, found);
+                if !self.adopts(job) {
+                    return taken(name.to_owned(), owner);
                 }
-                taken(name.to_owned(), owner)
+                // Tags that cannot be rewritten would go on naming somebody else.
+                if ty.tags && !ty.updates {
+                    let (name, ty) = (name.to_owned(), ty.name.clone());
+                    return Next::Fail(StepError::NotAdoptable { name, owner, ty });
+                }
+                adopted(ty, job, found)
             }
             Ok(Looked::Absent) | Err(_) if ours => later(),
             Ok(Looked::Absent) | Err(_) if self.adopts(job) => later(),

@@ -15,9 +15,9 @@ use notation_planner::{
 use notation_state::{DeploymentState, Hold, OpenIntent};
 
 use crate::{
-    DriftCheck, EngineError, Report, RunOptions, Session,
+    DriftCheck, EngineError, ExportChange, Report, RunOptions, Session,
     call::Line,
-    draft,
+    draft, exports,
     hold::{self, Held},
     limits::Limits,
     look::Looker,
@@ -35,6 +35,8 @@ pub struct Planned {
     pub prior: Prior,
     /// What the providers said.
     pub observed: Observed,
+    /// The exports of the entry that certainly change.
+    pub exports: Vec<ExportChange>,
 }
 
 /// Plans without a hold: looks at intents without outcome and at the providers, and writes
@@ -58,14 +60,16 @@ pub async fn plan(
     let former = former(desired);
     let recovered = recover::look(&looker, &state, &former, options.parallelism).await?;
     let observed = look_around(&looker, &recovered, options).await?;
-    make_plan(
+    let mut planned = make_plan(
         session,
         desired,
         recovered.records,
         observed,
         &secrets,
         &options.plan,
-    )
+    )?;
+    planned.exports = exports::changed(session, &planned, &state.exports, &secrets);
+    Ok(planned)
 }
 
 /// A run that holds its deployment, has recovered and planned, and did nothing else yet.
@@ -197,7 +201,7 @@ async fn get_ready(
     line.blank
         .store(recovered.records.is_empty(), Ordering::Relaxed);
     let observed = look_around(&line.looker(), &recovered, options).await?;
-    let planned = make_plan(
+    let mut planned = make_plan(
         session,
         desired,
         recovered.records,
@@ -205,6 +209,7 @@ async fn get_ready(
         secrets,
         &options.plan,
     )?;
+    planned.exports = exports::changed(session, &planned, &state.exports, secrets);
     if session.interrupt.is_given() {
         return Err(EngineError::Interrupted);
     }
@@ -320,6 +325,7 @@ pub(crate) fn make_plan(
         plan,
         prior,
         observed,
+        exports: Vec::new(),
     })
 }
 
@@ -328,23 +334,27 @@ pub(crate) fn as_observed(
     session: &Session,
     planned: &Planned,
 ) -> (BTreeMap<Incarnation, Record>, BTreeMap<Incarnation, Record>) {
-    let types = session.registry.types();
     let mut live = BTreeMap::new();
     let mut gone = BTreeMap::new();
     for (incarnation, record) in &planned.prior.records {
-        let found = planned.observed.0.get(incarnation);
-        let record = match (found, types.get(&record.ty)) {
-            (Some(Observation::There { params, outputs }), Some(ty)) => {
-                draft::observed(ty, record, params, outputs)
-            }
-            (Some(Observation::Gone), _) => Record {
-                gone: true,
-                ..record.clone()
-            },
-            (None, _) | (Some(Observation::There { .. }), None) => record.clone(),
-        };
+        let record = laid_over(session, &planned.observed, record);
         let into = if record.gone { &mut gone } else { &mut live };
         into.insert(incarnation.clone(), record);
     }
     (live, gone)
+}
+
+/// A record with what was observed laid over it.
+pub(crate) fn laid_over(session: &Session, observed: &Observed, record: &Record) -> Record {
+    let found = observed.0.get(&record.incarnation);
+    match (found, session.registry.types().get(&record.ty)) {
+        (Some(Observation::There { params, outputs }), Some(ty)) => {
+            draft::observed(ty, record, params, outputs)
+        }
+        (Some(Observation::Gone), _) => Record {
+            gone: true,
+            ..record.clone()
+        },
+        (None, _) | (Some(Observation::There { .. }), None) => record.clone(),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use notation_model::{ResourceId, Value};
+use notation_model::{ResourceId, TypeName, Value};
 use notation_planner::{StepKey, Transition, Unsettled};
 use notation_provider::OpError;
 use notation_state::StoreError;
@@ -99,6 +99,19 @@ pub enum StepError {
         /// Whose it is.
         owner: String,
     },
+    /// The name is taken by an object that is not ours, and its type has no update that could
+    /// make it ours.
+    #[error(
+        "{name} belongs to {owner}, and cannot be taken over: {ty} cannot be updated, so its tags stay"
+    )]
+    NotAdoptable {
+        /// The name.
+        name: String,
+        /// Whose it is.
+        owner: String,
+        /// Its type.
+        ty: TypeName,
+    },
     /// A create was cut off and nobody can tell whether it happened.
     #[error("the answer to a create was lost ({last}) and the type cannot be looked up")]
     Ambiguous {
@@ -169,7 +182,7 @@ impl StepError {
             StepError::Provider(OpError::InUse { .. }) => "run::still_in_use",
             StepError::Provider(_) => "run::provider_refused",
             StepError::Attempts { .. } => "run::out_of_attempts",
-            StepError::Taken { .. } => "run::not_ours",
+            StepError::Taken { .. } | StepError::NotAdoptable { .. } => "run::not_ours",
             StepError::Ambiguous { .. } => "run::ambiguous_create",
             StepError::Store(error) => error.code(),
             StepError::Unsettled(_) => "run::unsettled",
@@ -198,6 +211,9 @@ impl StepError {
                 "use another name, or take the object over with --adopt {resource} when you are \
                  sure that its owner does not need it"
             ),
+            StepError::NotAdoptable { .. } => {
+                "use another name, or delete that object at its provider first".into()
+            }
             StepError::Ambiguous { .. } => format!(
                 "look whether it exists, then `notation resolve ENTRY {resource} --created KEY` or \
                  `--absent`"
