@@ -38,23 +38,25 @@ const GITIGNORE: &str = include_str!("../../../sdk/template/gitignore");
 /// Makes a project in a folder: two workers that call each other, with types for the editor. The
 /// entry is called `app`. A `.gitignore` or `tsconfig.json` that is there stays.
 ///
-/// Returns the files written, in order. Errors: files of that name are there already (all of
-/// them are told, nothing is written), or one cannot be written.
+/// Returns the files written, in order. Errors: files of that name are there already (one problem
+/// that names them all; nothing is written), or one cannot be written.
 pub fn init_project(dir: &Path, app: &AppName) -> Result<Vec<PathBuf>, Vec<Problem>> {
-    let taken: Vec<Problem> = FILES
+    let taken: Vec<&str> = FILES
         .iter()
-        .map(|(name, _)| dir.join(name))
-        .filter(|file| file.exists())
-        .map(|file| {
-            Problem::new(
-                codes::FILE_EXISTS,
-                format!("{} is there already", file.display()),
-            )
-            .help("choose an empty folder: `notation init DIR`; nothing was written")
-        })
+        .map(|(name, _)| *name)
+        .filter(|name| dir.join(name).exists())
         .collect();
     if !taken.is_empty() {
-        return Err(taken);
+        let problem = Problem::new(
+            codes::FILE_EXISTS,
+            format!(
+                "{} has files of a project already: {}",
+                dir.display(),
+                taken.join(", ")
+            ),
+        )
+        .help("choose an empty folder: `notation init DIR`; nothing was written");
+        return Err(vec![problem]);
     }
     let mut written = Vec::new();
     for (name, text) in FILES {
