@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use notation_model::{ResourceId, SecretName, StageName};
+use notation_model::{AppName, ResourceId, SecretName, StageName};
 
 /// Deploys apps whose parts depend on each other.
 #[derive(Debug, Parser)]
@@ -12,7 +12,7 @@ use notation_model::{ResourceId, SecretName, StageName};
     version,
     disable_help_subcommand = true,
     arg_required_else_help = true,
-    max_term_width = 100,
+    max_term_width = 80,
     after_help = "Exit status: 0 done, 1 something to fix and nothing was written, 2 wrong usage, \
                   3 the run stopped and the state is consistent, 4 held by another run, 5 changes \
                   (with --fail-on-changes), 70 a bug of notation, 130 interrupted."
@@ -112,6 +112,21 @@ pub struct Entry {
     pub stage: Option<StageName>,
 }
 
+/// Which deployment, for commands that work from state: it may have left the config.
+#[derive(Debug, Clone, Args)]
+pub struct Recorded {
+    #[command(flatten)]
+    pub entry: Entry,
+    /// App of a deployment from before the config's app was renamed (see stages)
+    /// [default: app of the config].
+    #[arg(
+        long,
+        value_name = "APP",
+        add = clap_complete::ArgValueCandidates::new(crate::command::completions::apps)
+    )]
+    pub app: Option<AppName>,
+}
+
 #[derive(Debug, Args)]
 pub struct Init {
     /// Where; made when it does not exist.
@@ -182,7 +197,7 @@ pub struct Deploy {
 #[derive(Debug, Args)]
 pub struct Destroy {
     #[command(flatten)]
-    pub entry: Entry,
+    pub entry: Recorded,
     #[command(flatten)]
     pub shaping: Shaping,
     /// Do not ask.
@@ -193,7 +208,7 @@ pub struct Destroy {
 #[derive(Debug, Args)]
 pub struct Refresh {
     #[command(flatten)]
-    pub entry: Entry,
+    pub entry: Recorded,
     /// End with status 4 instead of waiting when another run holds the deployment.
     #[arg(long)]
     pub no_wait: bool,
@@ -217,7 +232,7 @@ pub struct Import {
 #[derive(Debug, Args)]
 pub struct Outputs {
     #[command(flatten)]
-    pub entry: Entry,
+    pub entry: Recorded,
     /// Print sensitive values in clear.
     #[arg(long)]
     pub show_secrets: bool,
@@ -243,12 +258,12 @@ pub enum SecretCommand {
     /// List the names that have a value; values are never printed.
     List {
         #[command(flatten)]
-        entry: Entry,
+        entry: Recorded,
     },
     /// Remove a value.
     Rm {
         #[command(flatten)]
-        entry: Entry,
+        entry: Recorded,
         /// Name of the secret.
         #[arg(value_name = "NAME")]
         name: SecretName,
@@ -267,12 +282,12 @@ pub enum StateCommand {
     /// List the records of a deployment.
     List {
         #[command(flatten)]
-        entry: Entry,
+        entry: Recorded,
     },
     /// Show what is recorded of one resource.
     Show {
         #[command(flatten)]
-        entry: Entry,
+        entry: Recorded,
         /// Id of the resource.
         #[arg(value_name = "ID")]
         id: ResourceId,
@@ -280,7 +295,7 @@ pub enum StateCommand {
     /// Forget a resource without deleting it at its provider.
     Rm {
         #[command(flatten)]
-        entry: Entry,
+        entry: Recorded,
         /// Id of the resource.
         #[arg(value_name = "ID")]
         id: ResourceId,
@@ -302,12 +317,12 @@ pub enum HoldCommand {
     /// Say who holds a deployment, since when, from where.
     Show {
         #[command(flatten)]
-        entry: Entry,
+        entry: Recorded,
     },
     /// Clear the hold of a run that is known to be over.
     Clear {
         #[command(flatten)]
-        entry: Entry,
+        entry: Recorded,
         /// Do not ask.
         #[arg(short, long)]
         yes: bool,
@@ -318,7 +333,7 @@ pub enum HoldCommand {
 #[command(group(clap::ArgGroup::new("answer").required(true).args(["created", "absent"])))]
 pub struct Resolve {
     #[command(flatten)]
-    pub entry: Entry,
+    pub entry: Recorded,
     /// Id of the resource whose create has no known outcome.
     #[arg(value_name = "ID")]
     pub id: ResourceId,

@@ -8,7 +8,7 @@ mod destroy;
 mod graph;
 mod help;
 pub mod hold;
-mod host;
+pub mod host;
 mod import;
 mod init;
 pub mod outputs;

@@ -1,6 +1,13 @@
 //! The host that edge resources go to: a given one, or the project's local host.
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use async_trait::async_trait;
 use notation_provider_edge::{Connect, ConnectError, EdgeConfig};
@@ -25,6 +32,7 @@ const SPACE: &str = "default";
 pub struct EdgeHost {
     project: PathBuf,
     printer: Printer,
+    used_local: Arc<AtomicBool>,
 }
 
 impl EdgeHost {
@@ -33,7 +41,13 @@ impl EdgeHost {
         EdgeHost {
             project,
             printer: *printer,
+            used_local: Arc::default(),
         }
+    }
+
+    /// Whether the local host was brought up or found by this command.
+    pub fn used_local(&self) -> bool {
+        self.used_local.load(Ordering::Relaxed)
     }
 
     /// The host, ready to be called. Blocks while the local one starts.
@@ -63,6 +77,7 @@ impl EdgeHost {
         }
         let printer = self.printer;
         let info = start::ensure(&self.project, || workerd::ensure(&printer).map(drop))?;
+        self.used_local.store(true, Ordering::Relaxed);
         let token = Folder::of(&self.project).secret(TOKEN).ok_or_else(|| {
             unusable(crate::localhost::folder::FolderError {
                 path: Folder::of(&self.project).path().join(TOKEN),

@@ -10,7 +10,7 @@ use notation_planner::{PlanError, PlanProblem};
 use notation_state::StoreError;
 use serde_json::{Value as Json, json};
 
-use crate::{exit::Exit, printer::Printer};
+use crate::{exit::Exit, pages, printer::Printer};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -137,11 +137,24 @@ impl Failure {
 
     /// Tells it, as text or as JSON events.
     pub fn tell(&self, printer: &Printer) {
-        for problem in &self.problems {
+        for (at, problem) in self.problems.iter().enumerate() {
             printer.event("error", problem.to_json());
-            if !printer.json {
-                printer.warn(problem.to_text(printer));
+            if printer.json {
+                continue;
             }
+            if at > 0 {
+                printer.warn("");
+            }
+            let mut text = problem.to_text(printer);
+            let code = problem.code();
+            let again = self.problems[at + 1..].iter();
+            // Once, below the last block that has this code.
+            if pages::page(code).is_some() && !again.map(Problem::code).any(|other| other == code) {
+                let trimmed = text.trim_end().len();
+                text.truncate(trimmed);
+                text.push_str(&format!("\n  more: notation help {code}\n"));
+            }
+            printer.warn(text);
         }
     }
 }
@@ -158,6 +171,13 @@ pub fn causes(error: &dyn std::error::Error) -> Vec<String> {
 }
 
 impl Problem {
+    fn code(&self) -> &'static str {
+        match self {
+            Problem::Project(problem) => problem.code,
+            Problem::Plain(plain) => plain.code,
+        }
+    }
+
     fn to_json(&self) -> Json {
         match self {
             Problem::Project(problem) => json!({

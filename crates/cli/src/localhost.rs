@@ -4,6 +4,7 @@
 mod answers;
 pub mod control;
 pub mod folder;
+pub mod problem;
 pub mod serve;
 pub mod start;
 pub mod workerd;

@@ -7,6 +7,7 @@ mod exit;
 mod failure;
 mod interrupt;
 mod localhost;
+mod neighbours;
 mod pages;
 mod printer;
 mod progress;
@@ -16,6 +17,7 @@ mod reference;
 mod render;
 mod saved_plan;
 mod session;
+mod usage;
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -23,7 +25,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use clap::{CommandFactory as _, Parser as _, error::ErrorKind};
+use clap::{CommandFactory as _, Parser as _};
 use serde_json::json;
 
 use crate::{args::Cli, exit::Exit, printer::Printer};
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return usage(&error).into(),
+        Err(error) => return usage::answer(&error).into(),
     };
     let printer = Printer::new(&cli.global);
     let ended = panic::catch_unwind(AssertUnwindSafe(|| command::run(cli, &printer)));
@@ -56,41 +58,5 @@ fn main() -> ExitCode {
             );
             Exit::Bug.into()
         }
-    }
-}
-
-/// Help that was asked for is an answer; anything else is wrong usage.
-fn usage(error: &clap::Error) -> Exit {
-    // Nobody to tell when the stream is closed.
-    let wants_json = std::env::args_os().any(|argument| argument == "--json");
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            Exit::Done
-        }
-        _ if wants_json => {
-            let text = error.render().to_string();
-            let text = text.trim().trim_start_matches("error: ");
-            let (message, help) = text.split_once("\n\n").unwrap_or((text, ""));
-            json_printer().event(
-                "error",
-                json!({ "code": "usage::wrong", "message": message, "help": help.trim(), "place": null, "related": [] }),
-            );
-            Exit::Usage
-        }
-        _ => {
-            let _ = error.print();
-            Exit::Usage
-        }
-    }
-}
-
-fn json_printer() -> Printer {
-    Printer {
-        json: true,
-        quiet: false,
-        verbose: false,
-        width: 100,
-        color: false,
     }
 }

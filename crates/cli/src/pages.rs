@@ -10,3 +10,13 @@ pub fn page(code: &str) -> Option<&'static str> {
         .find(|(known, _)| *known == code)
         .map(|(_, text)| *text)
 }
+
+/// Codes and pages that go by this name in some area: `no_stage` is `usage::no_stage`.
+pub fn without_area(name: &str) -> Vec<(&'static str, &'static str)> {
+    let named = |code: &str| code.split_once("::").is_some_and(|(_, own)| own == name);
+    PAGES
+        .iter()
+        .filter(|(code, _)| named(code))
+        .copied()
+        .collect()
+}

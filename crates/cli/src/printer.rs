@@ -21,6 +21,15 @@ pub struct Printer {
     pub color: bool,
 }
 
+/// How a terminal that somebody reads wants its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// Without colours.
+    Plain,
+    /// With colours.
+    Coloured,
+}
+
 impl Printer {
     /// Looks at the flags, the environment and the terminal.
     pub fn new(global: &Global) -> Printer {
@@ -44,6 +53,16 @@ impl Printer {
     pub fn out(&self, text: impl AsRef<str>) {
         if !self.json {
             line(&mut anstream::stdout(), text.as_ref());
+        }
+    }
+
+    /// The person who reads stdout at a terminal; nobody when it goes to a file or a program.
+    pub fn reader(&self) -> Option<Paint> {
+        let choice = anstream::AutoStream::choice(&io::stdout());
+        match (self.json, io::stdout().is_terminal(), choice) {
+            (true, _, _) | (_, false, _) => None,
+            (false, true, anstream::ColorChoice::Never) => Some(Paint::Plain),
+            (false, true, _) => Some(Paint::Coloured),
         }
     }
 

@@ -2,13 +2,17 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use notation_engine::{EngineEvent, EventSink, StepEvent};
-use notation_planner::{Role, StepKey, Transition};
+use notation_model::ResourceId;
+use notation_planner::{Plan, Role, StepKey, Subject, Transition};
 use notation_state::Hold;
 use serde_json::{Value as Json, json};
 
@@ -23,6 +27,8 @@ use crate::{
 pub struct Teller {
     printer: Printer,
     moving: Option<Moving>,
+    /// Columns of the widest name that will be told.
+    names: AtomicUsize,
 }
 
 /// Lines of running steps, at the bottom of the terminal.
@@ -40,7 +46,28 @@ impl Teller {
                 lines: MultiProgress::new(),
                 running: Mutex::default(),
             }),
+            names: AtomicUsize::new(0),
         }
+    }
+
+    /// Makes room for the names of a plan, so that what is told of them stands in columns.
+    pub fn fit(&self, plan: &Plan) {
+        let names = plan
+            .steps
+            .iter()
+            .filter_map(|step| match &step.key.subject {
+                Subject::Incarnation(incarnation) => {
+                    Some(cell::columns(incarnation.resource.as_str()))
+                }
+                Subject::Cycle(_) => None,
+            });
+        let widest = names.max().unwrap_or(0).min(28);
+        self.names.store(widest, Ordering::Relaxed);
+    }
+
+    /// A name in its column.
+    fn name(&self, resource: &ResourceId) -> String {
+        cell::pad(resource.as_str(), self.names.load(Ordering::Relaxed))
     }
 
     /// Takes the moving lines away; what was said above them stays.
@@ -71,7 +98,11 @@ impl Teller {
         let style = ProgressStyle::with_template("  {spinner} {msg}  {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         bar.set_style(style);
-        bar.set_message(format!("{}  {}", step.resource, verb(step.transition)));
+        bar.set_message(format!(
+            "{}  {}",
+            self.name(&step.resource),
+            verb(step.transition)
+        ));
         bar.enable_steady_tick(Duration::from_millis(120));
         let mut running = moving
             .running
@@ -84,7 +115,7 @@ impl Teller {
         let reason = step.error.as_deref().unwrap_or("not finished yet");
         let text = format!(
             "{}  {}, attempt {}: {reason}",
-            step.resource,
+            self.name(&step.resource),
             verb(step.transition),
             step.attempt
         );
@@ -136,25 +167,27 @@ impl EventSink for Teller {
                 self.line(&format!(
                     "  {} {}  {}  {}",
                     cell::paint(cell::CREATE, "✓"),
-                    step.resource,
-                    past(step.transition),
+                    self.name(&step.resource),
+                    cell::pad(past(step.transition), 8),
                     cell::paint(cell::FAINT, &cell::took(step.took_ms)),
                 ));
             }
             EngineEvent::StepFailed(step) => {
                 self.end(step);
-                self.line(&format!(
+                let line = format!(
                     "  {} {}  {} failed: {}",
                     cell::paint(cell::DELETE, "✗"),
-                    step.resource,
+                    self.name(&step.resource),
                     verb(step.transition),
                     step.error.as_deref().unwrap_or_default(),
-                ));
+                );
+                // The whole of it stands in the report.
+                self.line(&cell::cut(&line, self.printer.width));
             }
             EngineEvent::StepBlocked(step) => self.line(&format!(
                 "  {} {}  {} not tried",
                 cell::paint(cell::FAINT, "·"),
-                step.resource,
+                self.name(&step.resource),
                 verb(step.transition),
             )),
             EngineEvent::SettlePass {
@@ -173,7 +206,7 @@ impl EventSink for Teller {
                 self.line(&format!(
                     "  {} {}  settle pass {pass} of at most {of}: {found}",
                     cell::paint(cell::SETTLE, "="),
-                    cycle.0
+                    self.name(&cycle.0)
                 ));
             }
             EngineEvent::HoldWaiting(hold) => {

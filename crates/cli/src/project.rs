@@ -6,14 +6,14 @@ use notation_model::{DeploymentId, EntryName, StageName};
 use notation_program::{EntryFiles, ProjectConfig};
 
 use crate::{
-    args::{Entry, Global},
+    args::{Entry, Global, Recorded},
     exit::Exit,
     failure::Failure,
 };
 
-/// The project around a folder.
-pub fn load(start: &Path) -> Result<ProjectConfig, Failure> {
-    load_with(start, EntryFiles::Needed)
+/// The project around a folder; its entry files may be gone.
+pub fn load_recorded(start: &Path) -> Result<ProjectConfig, Failure> {
+    load_with(start, EntryFiles::Unneeded)
 }
 
 fn load_with(start: &Path, entry_files: EntryFiles) -> Result<ProjectConfig, Failure> {
@@ -23,12 +23,12 @@ fn load_with(start: &Path, entry_files: EntryFiles) -> Result<ProjectConfig, Fai
 
 /// The project of a command that evaluates an entry.
 pub fn of(global: &Global) -> Result<ProjectConfig, Failure> {
-    load(start(global))
+    load_with(start(global), EntryFiles::Needed)
 }
 
 /// The project of a command that works from state: its entry files may be gone.
 pub fn of_recorded(global: &Global) -> Result<ProjectConfig, Failure> {
-    load_with(start(global), EntryFiles::Unneeded)
+    load_recorded(start(global))
 }
 
 fn start(global: &Global) -> &Path {
@@ -53,23 +53,41 @@ pub fn deployment(
 /// The second is for the state to judge: see [`InConfig::or_in`].
 pub fn deployment_or_gone(
     config: &ProjectConfig,
-    args: &Entry,
+    args: &Recorded,
     command: &str,
 ) -> Result<(DeploymentId, InConfig), Failure> {
+    let app = args.app.as_ref().unwrap_or(&config.app);
+    let args = &args.entry;
     let stage = stage(config, args, command)?;
     let (entry, in_config) = match entry(config, args, command) {
-        Ok(entry) => (entry, InConfig::Yes),
+        Ok(entry) if *app == config.app => (entry, InConfig::Yes),
+        Ok(entry) => {
+            let failure = never_deployed(&format!("{app}:{stage}:{entry}"));
+            (
+                entry,
+                InConfig::No(failure.help("`notation stages` lists what has state")),
+            )
+        }
         Err(failure) => match args.entry.parse::<EntryName>() {
             Ok(entry) => (entry, InConfig::No(failure)),
             Err(_) => return Err(failure),
         },
     };
     let deployment = DeploymentId {
-        app: config.app.clone(),
+        app: app.clone(),
         stage,
         entry,
     };
     Ok((deployment, in_config))
+}
+
+/// There is nothing to work from.
+pub fn never_deployed(deployment: &str) -> Failure {
+    Failure::new(
+        Exit::Fixable,
+        "state::never_deployed",
+        format!("{deployment} was never deployed"),
+    )
 }
 
 /// Whether an entry is in the config; if not, what to say unless it has state.

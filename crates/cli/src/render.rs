@@ -2,6 +2,7 @@
 
 pub mod cell;
 pub mod graph;
+pub mod page;
 pub mod plan_json;
 pub mod plan_text;
 pub mod report;

@@ -6,7 +6,6 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use notation_model::{Desired, DesiredGraph, Incarnation, Record};
-use notation_planner::Plan;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
@@ -16,6 +15,7 @@ use crate::{
     exit::Exit,
     failure::Failure,
     render::{plan_json, plan_text::Shown},
+    session::spelled,
 };
 
 /// The file.
@@ -90,12 +90,8 @@ impl Flags {
 
 impl SavedPlan {
     /// What is to be kept of a plan.
-    pub fn of(
-        plan: &Plan,
-        flags: Flags,
-        desired: &DesiredGraph,
-        records: &BTreeMap<Incarnation, Record>,
-    ) -> SavedPlan {
+    pub fn of(shown: Shown<'_>, flags: Flags, desired: &DesiredGraph) -> SavedPlan {
+        let Shown { plan, records, .. } = shown;
         let mut salt = [0; 16];
         getrandom::fill(&mut salt).expect("the system has a source of randomness");
         let salt = hex::encode(salt);
@@ -105,7 +101,7 @@ impl SavedPlan {
             deployment: plan.deployment.to_string(),
             program: program(desired, &salt),
             state: versions(records),
-            plan: plan_json::plan(Shown { plan, records }),
+            plan: plan_json::plan(shown),
             salt,
             flags,
         }
@@ -137,12 +133,8 @@ impl SavedPlan {
     }
 
     /// Refuses unless planning again gave the very same plan, from the same program and state.
-    pub fn unmoved(
-        &self,
-        plan: &Plan,
-        desired: &DesiredGraph,
-        records: &BTreeMap<Incarnation, Record>,
-    ) -> Result<(), Failure> {
+    pub fn unmoved(&self, shown: Shown<'_>, desired: &DesiredGraph) -> Result<(), Failure> {
+        let Shown { plan, records, .. } = shown;
         if self.deployment != plan.deployment.to_string() {
             return Err(Failure::new(
                 Exit::Fixable,
@@ -160,9 +152,11 @@ impl SavedPlan {
             &program(desired, &self.salt),
         );
         moved.extend(differences("in the state", &self.state, &versions(records)));
-        if moved.is_empty()
-            && self.plan["steps"] != plan_json::plan(Shown { plan, records })["steps"]
-        {
+        let now = plan_json::plan(shown);
+        if self.plan["outputs"] != now["outputs"] {
+            moved.push("what the entry exports".into());
+        }
+        if moved.is_empty() && self.plan["steps"] != now["steps"] {
             moved.push("what the providers have, or a secret".into());
         }
         if moved.is_empty() {
@@ -173,7 +167,10 @@ impl SavedPlan {
             "plan_file::moved",
             "since the plan was saved, something moved; nothing was written",
         )
-        .help("plan again, look at it, and save it with `notation plan ENTRY --stage STAGE --out FILE`");
+        .help(spelled(
+            "plan again, look at it, and save it with `notation plan ENTRY --out FILE`",
+            &plan.deployment,
+        ));
         for line in moved {
             failure = failure.also(format!("moved: {line}"));
         }

@@ -16,7 +16,13 @@ use notation_provider_sim::SimProvider;
 use notation_state::{DeploymentState, Hold, KeySource, Machine, SqliteStore, StateStore, Summary};
 
 use crate::{
-    edge_host::EdgeHost, exit::Exit, failure::Failure, printer::Printer, project::InConfig,
+    command,
+    edge_host::EdgeHost,
+    exit::Exit,
+    failure::Failure,
+    localhost::problem,
+    printer::Printer,
+    project::{self, InConfig},
 };
 
 /// Runs the asynchronous part of a command. One thread: nothing here computes for long.
@@ -191,9 +197,16 @@ impl Wiring {
             .map(drop)
     }
 
+    /// Says which workers of the local host are not reached, when this command used it.
+    pub fn warn_of_host(&self, printer: &Printer) {
+        if self.edge.used_local() {
+            command::host::warn(&problem::problems(&self.root), printer);
+        }
+    }
+
     /// An engine error with the places of this project.
     pub fn failure(&self, error: EngineError) -> Failure {
-        crate::command::run::failure(&self.root, &self.deployment, error)
+        command::run::failure(&self.root, &self.deployment, error)
     }
 }
 
@@ -205,13 +218,64 @@ pub fn deployments(config: &ProjectConfig) -> Result<Vec<Summary>, Failure> {
 
 /// Refuses an entry that is neither in the config nor known to the state.
 pub fn known(state: &DeploymentState, in_config: InConfig) -> Result<(), Failure> {
-    in_config.or_in(state.last_run_ms.is_some() || !state.records.is_empty())
+    in_config.or_in(is_known(state))
+}
+
+/// Whether a run ever began on it.
+pub fn is_known(state: &DeploymentState) -> bool {
+    state.last_run_ms.is_some()
+        || !state.records.is_empty()
+        || !state.exports.is_empty()
+        || !state.open.is_empty()
 }
 
 /// Another run holds the deployment.
-pub fn held(hold: &Hold) -> Failure {
-    Failure::new(Exit::Held, "run::held", held_by(hold))
-        .help("wait for that run to end; if it is known to be over: notation hold clear ENTRY --stage STAGE")
+pub fn held(hold: &Hold, deployment: &DeploymentId) -> Failure {
+    Failure::new(Exit::Held, "run::held", held_by(hold)).help(spelled(
+        "wait for that run to end; if it is known to be over:\nnotation hold clear ENTRY",
+        deployment,
+    ))
+}
+
+/// Advice with its commands as this deployment has to type them: `ENTRY` is its entry, and the
+/// stage is said.
+pub fn spelled(text: &str, deployment: &DeploymentId) -> String {
+    let command = |text: &str| {
+        if !text.starts_with("notation ") || !text.contains(" ENTRY") {
+            return text.to_owned();
+        }
+        let text = text.replace(" ENTRY", &format!(" {}", deployment.entry));
+        format!("{text} --stage {}", deployment.stage)
+    };
+    let line = |line: &str| {
+        let parts = line.split('`').map(command);
+        parts.collect::<Vec<_>>().join("`")
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Refuses a deployment that no run ever began on, with the stages that there are.
+pub fn was_deployed(
+    store: &dyn StateStore,
+    deployment: &DeploymentId,
+    state: &DeploymentState,
+) -> Result<(), Failure> {
+    if is_known(state) {
+        return Ok(());
+    }
+    let others = block_on(async { Ok(store.deployments().await?) })?;
+    let stages: Vec<_> = others
+        .iter()
+        .map(|found| &found.deployment)
+        .filter(|found| found.app == deployment.app && found.entry == deployment.entry)
+        .map(|found| found.stage.to_string())
+        .collect();
+    let mut help = spelled("type: `notation deploy ENTRY`", deployment);
+    if !stages.is_empty() {
+        let entry = &deployment.entry;
+        help = format!("{entry} is deployed to: {}\n{help}", stages.join(", "));
+    }
+    Err(project::never_deployed(&deployment.to_string()).help(help))
 }
 
 /// Who holds a deployment, from where, since when.
@@ -268,7 +332,23 @@ pub fn time(ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::typed;
+    use super::{spelled, typed};
+
+    #[test]
+    fn advice_names_the_entry_and_the_stage() {
+        let deployment = "shop:dev:main".parse().unwrap();
+        assert_eq!(
+            spelled(
+                "look, then `notation resolve ENTRY a --absent`\nnotation secret set ENTRY X",
+                &deployment
+            ),
+            "look, then `notation resolve main a --absent --stage dev`\nnotation secret set main X --stage dev"
+        );
+        assert_eq!(
+            spelled("`--absent`, ENTRY", &deployment),
+            "`--absent`, ENTRY"
+        );
+    }
 
     #[test]
     fn a_typed_command_can_be_pasted_again() {

@@ -179,6 +179,33 @@ fn a_port_that_somebody_took_is_named_with_the_way_out() {
 }
 
 #[test]
+fn a_workers_port_that_somebody_took_is_named_by_start_status_and_deploy() {
+    let hosted = Hosted::new();
+    fs::remove_file(hosted.0.path().join("notation.config.ts")).unwrap();
+    hosted.0.run(&["init", ".", "--app", "shop"]).exits(0);
+    let deploy = ["deploy", "app", "--stage", "dev", "--yes"];
+    hosted.0.run(&deploy).exits(0);
+    let outputs = ["--json", "outputs", "app", "--stage", "dev"];
+    let url = hosted.0.run(&outputs).exits(0).event("outputs")["outputs"]["url"].clone();
+    let authority = url.as_str().unwrap().trim_start_matches("http://");
+    let authority = authority.trim_end_matches('/').to_owned();
+    hosted.0.run(&["host", "stop"]).exits(0);
+
+    let taken = TcpListener::bind(&authority).unwrap();
+    let words = "is taken by another program";
+    hosted.0.run(&["host", "start"]).exits(0).says(words);
+    hosted.0.run(&["host", "status"]).exits(0).says(words);
+    hosted.0.run(&deploy).exits(0).says(words);
+    drop(taken);
+    // It is answered again as soon as the port is free.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while hosted.0.run(&["host", "status"]).said().contains(words) {
+        assert!(std::time::Instant::now() < deadline);
+    }
+    std::net::TcpStream::connect(&authority).unwrap();
+}
+
+#[test]
 fn a_second_host_in_the_same_folder_is_refused() {
     let hosted = Hosted::new();
     hosted.start();

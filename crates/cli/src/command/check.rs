@@ -1,5 +1,6 @@
 //! `notation check ENTRY`: evaluates the program and judges its graph; no state, no calls.
 
+use notation_model::SecretName;
 use notation_planner::{PlanError, PlanProblem, judge};
 use notation_program::{Limits, evaluate};
 use serde_json::json;
@@ -25,14 +26,38 @@ pub fn run(global: &Global, args: &Entry, printer: &Printer) -> Outcome {
         let problems = loops.into_iter().map(PlanProblem::Loop).collect();
         Failure::refused(&config.root, &PlanError { problems })
     })?;
+    let secrets: Vec<&str> = graph
+        .secrets()
+        .into_iter()
+        .map(SecretName::as_str)
+        .collect();
     printer.event(
         "check",
-        json!({ "entry": entry.as_str(), "resources": graph.resources.len(), "outputs": graph.exports.len() }),
+        json!({
+            "entry": entry.as_str(),
+            "resources": graph.resources.len(),
+            "outputs": graph.exports.len(),
+            "secrets": secrets,
+        }),
     );
     printer.out(format!(
         "{entry} can be deployed: {}, {}",
         cell::count(graph.resources.len(), "resource"),
         cell::count(graph.exports.len(), "output")
     ));
+    if !secrets.is_empty() {
+        let stage = args.stage.as_ref().or(config.default_stage.as_ref());
+        let stage = stage.map_or_else(|| "STAGE".to_owned(), ToString::to_string);
+        // What is set is state, and a check reads none.
+        printer.say(format!(
+            "it needs {}, set once per stage:",
+            cell::count(secrets.len(), "secret")
+        ));
+        for name in secrets {
+            printer.say(format!(
+                "  notation secret set {entry} {name} --stage {stage}"
+            ));
+        }
+    }
     Ok(Exit::Done)
 }

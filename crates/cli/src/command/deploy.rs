@@ -2,10 +2,11 @@
 
 use crate::{
     args::{Deploy, Global},
-    command::run::{self, Consent, Wanted},
+    command::run::{self, Consent, Errand, Wanted},
     failure::Outcome,
     printer::Printer,
     project,
+    render::plan_text::Purpose,
     saved_plan::SavedPlan,
     session::Wiring,
 };
@@ -26,13 +27,10 @@ pub fn run(global: &Global, args: &Deploy, printer: &Printer) -> Outcome {
     } else {
         Consent::Ask
     };
-    run::go(
-        &wiring,
-        &wanted,
-        &run::options(&shaping),
+    let errand = Errand {
+        purpose: Purpose::Deploy,
         consent,
-        "deploy",
-        saved.as_ref(),
-        printer,
-    )
+        saved: saved.as_ref(),
+    };
+    run::go(&wiring, &wanted, &run::options(&shaping), errand, printer)
 }

@@ -2,10 +2,12 @@
 
 use crate::{
     args::{Destroy, Global},
-    command::run::{self, Consent, Wanted},
+    command::run::{self, Consent, Errand, Wanted},
     failure::Outcome,
     printer::Printer,
-    project, session,
+    project,
+    render::plan_text::Purpose,
+    session,
     session::Wiring,
 };
 
@@ -21,13 +23,11 @@ pub fn run(global: &Global, args: &Destroy, printer: &Printer) -> Outcome {
     } else {
         Consent::Ask
     };
-    run::go(
-        &wiring,
-        &Wanted::nothing(),
-        &run::options(&args.shaping),
+    let errand = Errand {
+        purpose: Purpose::Destroy,
         consent,
-        "destroy",
-        None,
-        printer,
-    )
+        saved: None,
+    };
+    let options = run::options(&args.shaping);
+    run::go(&wiring, &Wanted::nothing(), &options, errand, printer)
 }

@@ -21,7 +21,8 @@ pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome
     let store = session::store(&config)?;
     session::block_on(async {
         let hold = store.hold(&deployment).await?;
-        in_config.or_in(hold.is_some())?;
+        let state = store.load(&deployment).await?;
+        in_config.or_in(hold.is_some() || session::is_known(&state))?;
         let Some(hold) = hold else {
             printer.event(
                 "hold",

@@ -17,7 +17,7 @@ use crate::{
     localhost::{
         control::{self, Ask},
         folder::{Folder, Info, Tenancy},
-        serve, start, workerd,
+        problem, serve, start, workerd,
     },
     printer::Printer,
     project,
@@ -43,6 +43,7 @@ pub fn run(global: &Global, command: &HostCommand, printer: &Printer) -> Outcome
                 info.pid, info.api
             ));
             printer.say(format!("its log is {}", folder.log().display()));
+            warn(&problem::problems(&config.root), printer);
             Ok(Exit::Done)
         }
         HostCommand::Stop => {
@@ -114,6 +115,7 @@ fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
             text(row, "url")
         ));
     }
+    warn(&problem::of_status(&answer), printer);
     let resources = answer["resources"].as_array().map_or(0, Vec::len);
     printer.out(format!(
         "  {}, {}",
@@ -121,6 +123,17 @@ fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
         cell::count(resources, "host resource")
     ));
     Ok(Exit::Done)
+}
+
+/// Says which workers are not reached and why.
+pub fn warn(problems: &[String], printer: &Printer) {
+    for problem in problems {
+        let text = cell::wrap(problem, printer.width.saturating_sub(11)).join("\n           ");
+        printer.warn(format!(
+            "  {}  {text}",
+            cell::paint(cell::UPDATE, "warning")
+        ));
+    }
 }
 
 fn ask(folder: &Folder, info: &Info, ask: Ask) -> Result<Json, Failure> {
@@ -235,7 +248,7 @@ fn logs(path: &Path, follow: bool, lines: usize, printer: &Printer) -> Outcome {
             "host::no_log",
             format!("{} cannot be read: {error}", path.display()),
         )
-        .help("the log is made when the local host first starts")
+        .help("the log is made when the local host first starts: `notation host start`")
     };
     let mut file = File::open(path).map_err(unreadable)?;
     let mut last = std::collections::VecDeque::new();
@@ -270,7 +283,14 @@ fn logs(path: &Path, follow: bool, lines: usize, printer: &Printer) -> Outcome {
 fn tell(line: &str, printer: &Printer) {
     if printer.json {
         printer.event("log", json!({ "line": line }));
-    } else {
-        printer.out(line);
+        return;
+    }
+    match printer.reader() {
+        // What is folded can still be told from what begins a line.
+        Some(_) => {
+            let lines = cell::wrap(line, printer.width.saturating_sub(2));
+            printer.out(lines.join("\n  "));
+        }
+        None => printer.out(line),
     }
 }

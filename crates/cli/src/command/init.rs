@@ -32,13 +32,10 @@ pub fn run(args: &Init, printer: &Printer) -> Outcome {
             .strip_prefix(&dir)
             .is_ok_and(|inside| inside.starts_with(".notation"))
     };
+    printer.say(format!("The app {app}, in {}:", dir.display()));
     for file in made.iter().filter(hidden) {
-        printer.out(
-            file.strip_prefix(&dir)
-                .unwrap_or(file)
-                .display()
-                .to_string(),
-        );
+        let inside = file.strip_prefix(&dir).unwrap_or(file);
+        printer.out(format!("  {}", inside.display()));
     }
     printer.say("and the types for the editor, in .notation/types");
     let here = std::env::current_dir().is_ok_and(|current| current == dir);

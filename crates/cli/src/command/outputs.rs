@@ -20,6 +20,7 @@ pub fn run(global: &Global, args: &Outputs, printer: &Printer) -> Outcome {
     let store = session::store(&config)?;
     let state = session::block_on(async { Ok(store.load(&deployment).await?) })?;
     session::known(&state, in_config)?;
+    session::was_deployed(store.as_ref(), &deployment, &state)?;
     let shown = if args.show_secrets {
         Sensitive::Clear
     } else {

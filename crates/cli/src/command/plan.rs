@@ -7,10 +7,11 @@ use crate::{
     command::run::{self, Wanted},
     exit::Exit,
     failure::Outcome,
+    neighbours,
     printer::Printer,
     progress::Teller,
     project,
-    render::plan_text::{Shown, anything},
+    render::plan_text::{Purpose, Shown},
     saved_plan::{Flags, SavedPlan},
     session::{self, Wiring},
 };
@@ -23,25 +24,18 @@ pub fn run(global: &Global, args: &Plan, printer: &Printer) -> Outcome {
     let wiring = Wiring::of(&config, deployment, printer)?;
     let options = run::options(&args.shaping);
     let session = run::session(&wiring, &wanted, &Arc::new(Teller::new(printer)));
-    let planned = session::block_on(async {
+    let (planned, besides) = session::block_on(async {
         wiring.reach_recorded(&options).await?;
-        notation_engine::plan(&session, &wanted.graph, &options)
+        let planned = notation_engine::plan(&session, &wanted.graph, &options)
             .await
-            .map_err(|error| wiring.failure(error))
+            .map_err(|error| wiring.failure(error))?;
+        let besides = neighbours::notes(wiring.store.as_ref(), &planned, &options.adopt).await?;
+        Ok((planned, besides))
     })?;
-    let shown = Shown {
-        plan: &planned.plan,
-        records: &planned.prior.records,
-    };
+    let shown = Shown::of(&planned, &besides, Purpose::Deploy);
     run::show(shown, printer, |printer, text| printer.out(text));
     if let Some(path) = &args.out {
-        SavedPlan::of(
-            &planned.plan,
-            Flags::of(&args.shaping),
-            &wanted.graph,
-            &planned.prior.records,
-        )
-        .write(path)?;
+        SavedPlan::of(shown, Flags::of(&args.shaping), &wanted.graph).write(path)?;
         printer.say(format!(
             "saved; apply exactly this with: notation deploy {} --stage {} --plan {}",
             wiring.deployment.entry,
@@ -49,8 +43,7 @@ pub fn run(global: &Global, args: &Plan, printer: &Printer) -> Outcome {
             path.display()
         ));
     }
-    let something = anything(&planned.plan.summary());
-    Ok(match (something, args.fail_on_changes) {
+    Ok(match (shown.anything(), args.fail_on_changes) {
         (true, true) => Exit::Changes,
         (true, false) | (false, _) => Exit::Done,
     })

@@ -15,14 +15,15 @@ use crate::{
     command::outputs::{self, Sensitive},
     exit::Exit,
     failure::{Failure, Outcome, Plain, Problem},
-    interrupt,
+    interrupt, neighbours,
     printer::Printer,
     progress::{Teller, verb},
     render::{
         plan_json,
-        plan_text::{self, Details, Layout, Shown},
+        plan_text::{self, Details, Layout, Purpose, Shown},
         report,
     },
+    saved_plan::SavedPlan,
     session::{self, Wiring},
 };
 
@@ -147,6 +148,17 @@ pub fn calls(plan: &Plan, shown: Shown<'_>, provider: &str) -> bool {
     })
 }
 
+/// A command that runs a plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Errand<'a> {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// What was agreed to.
+    pub consent: Consent,
+    /// The plan that must be run, or none.
+    pub saved: Option<&'a SavedPlan>,
+}
+
 /// What was agreed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
@@ -161,9 +173,7 @@ pub fn go(
     wiring: &Wiring,
     wanted: &Wanted,
     options: &RunOptions,
-    consent: Consent,
-    command: &'static str,
-    saved: Option<&crate::saved_plan::SavedPlan>,
+    errand: Errand<'_>,
     printer: &Printer,
 ) -> Outcome {
     let teller = Arc::new(Teller::new(printer));
@@ -174,27 +184,7 @@ pub fn go(
         let started = notation_engine::begin(&session, wanted.graph.clone(), options)
             .await
             .map_err(|error| wiring.failure(error))?;
-        let planned = started.planned();
-        let shown = Shown {
-            plan: &planned.plan,
-            records: &planned.prior.records,
-        };
-        show(shown, printer, |printer, text| printer.say(text));
-        let summary = planned.plan.summary();
-        let verdict = match saved {
-            Some(saved) => saved.unmoved(&planned.plan, &wanted.graph, &planned.prior.records),
-            None => Ok(()),
-        };
-        let verdict = match verdict {
-            Ok(()) if plan_text::anything(&summary) => {
-                agree(consent, command, &session, printer).await
-            }
-            other => other,
-        };
-        let verdict = match verdict {
-            Ok(()) if calls(&planned.plan, shown, "edge") => wiring.reach().await,
-            other => other,
-        };
+        let verdict = look(&started, wiring, wanted, options, errand, &session, printer).await;
         if let Err(failure) = verdict {
             started
                 .give_up()
@@ -202,8 +192,40 @@ pub fn go(
                 .map_err(|error| wiring.failure(error))?;
             return Err(failure);
         }
+        teller.fit(started.plan());
         run(started, wiring, &teller, printer).await
     })
+}
+
+/// Shows the plan and asks; brings up what it needs.
+async fn look(
+    started: &Started,
+    wiring: &Wiring,
+    wanted: &Wanted,
+    options: &RunOptions,
+    errand: Errand<'_>,
+    session: &Session,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let planned = started.planned();
+    let besides = neighbours::notes(wiring.store.as_ref(), planned, &options.adopt).await?;
+    let shown = Shown::of(planned, &besides, errand.purpose);
+    let asks = errand.consent == Consent::Ask && shown.anything();
+    if asks && printer.json {
+        // A script that cannot answer is not shown what it would be asked.
+        return Err(session::needs_yes(errand.purpose.verb()));
+    }
+    show(shown, printer, |printer, text| printer.say(text));
+    if let Some(saved) = errand.saved {
+        saved.unmoved(shown, &wanted.graph)?;
+    }
+    if asks {
+        agree(errand.purpose, session, printer).await?;
+    }
+    if calls(&planned.plan, shown, "edge") {
+        wiring.reach().await?;
+    }
+    Ok(())
 }
 
 async fn run(started: Started, wiring: &Wiring, teller: &Teller, printer: &Printer) -> Outcome {
@@ -211,12 +233,13 @@ async fn run(started: Started, wiring: &Wiring, teller: &Teller, printer: &Print
     teller.finish();
     let report = ran.map_err(|error| wiring.failure(error))?;
     printer.event("report", report::to_json(&report));
-    let problems = problems(&report);
+    let problems = problems(&report, &wiring.deployment);
     if !problems.is_empty() {
         let failure = Failure {
             exit: Exit::Stopped,
             problems,
         };
+        printer.say("");
         failure.tell(printer);
     }
     printer.say("");
@@ -224,6 +247,7 @@ async fn run(started: Started, wiring: &Wiring, teller: &Teller, printer: &Print
     if !report.outputs.is_empty() && report.status == RunStatus::Done {
         printer.out(outputs::to_text(&report.outputs, Sensitive::Hidden));
     }
+    wiring.warn_of_host(printer);
     Ok(match report.status {
         RunStatus::Done => Exit::Done,
         RunStatus::Failed => Exit::Stopped,
@@ -231,7 +255,7 @@ async fn run(started: Started, wiring: &Wiring, teller: &Teller, printer: &Print
     })
 }
 
-fn problems(report: &Report) -> Vec<Problem> {
+fn problems(report: &Report, deployment: &DeploymentId) -> Vec<Problem> {
     let problem = |step: &notation_engine::FailedStep| {
         Problem::Plain(Plain {
             code: step.error.code(),
@@ -241,7 +265,10 @@ fn problems(report: &Report) -> Vec<Problem> {
                 verb(step.transition),
                 step.error
             ),
-            help: Some(step.error.help(&step.resource)),
+            help: Some(session::spelled(
+                &step.error.help(&step.resource),
+                deployment,
+            )),
             related: Vec::new(),
             place: None,
         })
@@ -265,27 +292,15 @@ fn listen(session: &Session, teller: &Arc<Teller>) {
     });
 }
 
-async fn agree(
-    consent: Consent,
-    command: &'static str,
-    session: &Session,
-    printer: &Printer,
-) -> Result<(), Failure> {
-    if consent == Consent::Given {
-        return Ok(());
-    }
+async fn agree(purpose: Purpose, session: &Session, printer: &Printer) -> Result<(), Failure> {
     if !printer.can_ask() {
-        return Err(session::needs_yes(command));
+        return Err(session::needs_yes(purpose.verb()));
     }
-    let question = format!(
-        "{} {}?",
-        if command == "destroy" {
-            "Destroy"
-        } else {
-            "Deploy"
-        },
-        session.deployment
-    );
+    let asked = match purpose {
+        Purpose::Deploy => "Deploy",
+        Purpose::Destroy => "Destroy",
+    };
+    let question = format!("{asked} {}?", session.deployment);
     let (send, answer) = tokio::sync::oneshot::channel();
     let asker = *printer;
     // A thread of its own, so that the hold is renewed while a person thinks; it may be left
@@ -309,24 +324,11 @@ async fn until_given(session: &Session) {
 
 /// An engine error as a failure.
 pub fn failure(root: &std::path::Path, deployment: &DeploymentId, error: EngineError) -> Failure {
-    let named = |text: String| {
-        text.replace(" ENTRY", &format!(" {}", deployment.entry))
-            .lines()
-            .map(|line| {
-                if line.starts_with("notation ") {
-                    format!("{line} --stage {}", deployment.stage)
-                } else {
-                    line.to_owned()
-                }
-            })
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
     match error {
         EngineError::Store(error) => error.into(),
         EngineError::NotRecorded(error) => error.as_ref().into(),
         EngineError::Plan(error) => Failure::refused(root, &error),
-        EngineError::Held(hold) => session::held(&hold),
+        EngineError::Held(hold) => session::held(&hold, deployment),
         EngineError::Interrupted => {
             Failure::new(Exit::Interrupted, "run::interrupted", error.to_string())
                 .help("nothing was written")
@@ -339,7 +341,7 @@ pub fn failure(root: &std::path::Path, deployment: &DeploymentId, error: EngineE
         | EngineError::NoSuchObject { .. }
         | EngineError::Foreign { .. }
         | EngineError::NothingToResolve { .. } => {
-            let help = named(error.help());
+            let help = session::spelled(&error.help(), deployment);
             Failure::new(Exit::Fixable, error.code(), error.to_string()).help(help)
         }
     }

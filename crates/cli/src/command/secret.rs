@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, Read as _};
 
-use notation_model::{SecretValue, Value};
+use notation_model::{DeploymentId, SecretValue, Value};
 use serde_json::json;
 
 use crate::{
@@ -20,7 +20,7 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
     match command {
         SecretCommand::Set { entry, name } => {
             let deployment = project::deployment(&config, entry, "secret set")?;
-            let value = SecretValue::new(Value::Text(read(name.as_str(), printer)?));
+            let value = SecretValue::new(Value::Text(read(name.as_str(), &deployment, printer)?));
             session::block_on(async { Ok(store.set_secret(&deployment, name, &value).await?) })?;
             printer.event(
                 "secrets",
@@ -56,7 +56,10 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
                     "secret::unknown",
                     format!("{deployment} has no secret called {name}"),
                 )
-                .help("`notation secret list` shows the names"));
+                .help(session::spelled(
+                    "`notation secret list ENTRY` shows the names",
+                    &deployment,
+                )));
             }
             printer.event(
                 "secrets",
@@ -69,7 +72,7 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
 }
 
 /// The value: asked for on a terminal without showing it, else all of stdin less one line break.
-fn read(name: &str, printer: &Printer) -> Result<String, Failure> {
+fn read(name: &str, deployment: &DeploymentId, printer: &Printer) -> Result<String, Failure> {
     let unreadable = |error: std::io::Error| {
         Failure::new(
             Exit::Fixable,
@@ -98,7 +101,8 @@ fn read(name: &str, printer: &Printer) -> Result<String, Failure> {
             format!("no value for {name} was given"),
         )
         .help(format!(
-            "pipe it in, e.g. printf %s \"$VALUE\" | notation secret set ENTRY {name}"
+            "pipe it in, e.g. printf %s \"$VALUE\" | notation secret set {} {name} --stage {}",
+            deployment.entry, deployment.stage
         )));
     }
     Ok(value)

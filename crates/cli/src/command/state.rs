@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use notation_engine::RunOptions;
-use notation_model::{Params, Record, Shape, Standing, Value};
+use notation_model::{DeploymentId, Params, Record, Shape, Standing, Value};
 use notation_state::DeploymentState;
 use serde_json::{Map, Value as Json, json};
 
@@ -37,7 +37,8 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
             Ok(Exit::Done)
         }
         StateCommand::Show { id, .. } => {
-            let records = of(&state, id.as_str())?;
+            session::was_deployed(store.as_ref(), &deployment, &state)?;
+            let records = of(&deployment, &state, id.as_str())?;
             let shown: Vec<_> = records.iter().map(|record| to_json(record)).collect();
             printer.event(
                 "state",
@@ -49,7 +50,7 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
             Ok(Exit::Done)
         }
         StateCommand::Rm { id, yes, .. } => {
-            let records = of(&state, id.as_str())?;
+            let records = of(&deployment, &state, id.as_str())?;
             for record in &records {
                 printer.say(format!(
                     "{} stays at its provider and is no longer known: {}",
@@ -128,7 +129,11 @@ fn standing(record: &Record) -> &'static str {
     }
 }
 
-fn of<'a>(state: &'a DeploymentState, id: &str) -> Result<Vec<&'a Record>, Failure> {
+fn of<'a>(
+    deployment: &DeploymentId,
+    state: &'a DeploymentState,
+    id: &str,
+) -> Result<Vec<&'a Record>, Failure> {
     let found: Vec<_> = state
         .records
         .values()
@@ -140,7 +145,10 @@ fn of<'a>(state: &'a DeploymentState, id: &str) -> Result<Vec<&'a Record>, Failu
             "state::unknown_resource",
             format!("nothing is recorded under the id {id}"),
         )
-        .help("`notation state list ENTRY` shows the ids"));
+        .help(session::spelled(
+            "`notation state list ENTRY` shows the ids",
+            deployment,
+        )));
     }
     Ok(found)
 }

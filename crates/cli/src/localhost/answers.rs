@@ -148,7 +148,11 @@ fn status(host: &Host, plane: &Plane) -> Json {
         .versions
         .iter()
         .partition(|version| leaving(version.state));
+    let addresses = runs.addresses.iter().map(|(hostname, address)| {
+        json!({ "hostname": hostname, "url": address.url, "problem": address.problem })
+    });
     json!({
+        "addresses": addresses.collect::<Vec<_>>(),
         "workers": workers.into_iter().map(row).collect::<Vec<_>>(),
         "draining": draining.into_iter().map(row).collect::<Vec<_>>(),
         "resources": resources,

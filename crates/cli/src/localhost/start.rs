@@ -81,7 +81,10 @@ fn start(folder: &Folder, project: &Path) -> Result<Info, Failure> {
             "host::cannot_start",
             format!("the local host cannot be started: {why}"),
         )
-        .help(format!("its log is {}", log.display()))
+        .help(format!(
+            "`notation host logs` shows what it said; its log is {}",
+            log.display()
+        ))
     };
     let file = OpenOptions::new()
         .create(true)

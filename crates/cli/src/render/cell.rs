@@ -40,6 +40,22 @@ pub fn cut(text: &str, width: usize) -> String {
     console::truncate_str(text, width.max(2), "…").into_owned()
 }
 
+/// Rows with every column as wide as its widest cell, and the first row faint.
+pub fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let widest = |at: usize| rows.iter().map(|row| columns(&row[at])).max().unwrap_or(0);
+    let widths: [usize; COLUMNS] = std::array::from_fn(widest);
+    let mut text = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        let cells = row.iter().zip(widths).map(|(one, width)| pad(one, width));
+        let line = cells.collect::<Vec<_>>().join("   ");
+        let line = line.trim_end();
+        let style = if number == 0 { FAINT } else { Style::new() };
+        text.push_str(&paint(style, line));
+        text.push('\n');
+    }
+    text
+}
+
 /// Words in lines of at most `width` columns; a longer word stands alone.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];

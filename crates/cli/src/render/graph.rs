@@ -4,6 +4,7 @@ mod dot;
 mod layout;
 mod mermaid;
 mod svg;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
 //! A plan as the `plan` event of `--json` (`spec/cli.md`, *JSON*).
 
-use notation_model::Incarnation;
+use notation_engine::ExportChange;
+use notation_model::{Incarnation, Value};
 use notation_planner::{Change, Cycle, Goal, Note, Step, Subject, Transition, Why};
 use serde_json::{Map, Value as Json, json};
 
@@ -14,7 +15,8 @@ pub fn plan(shown: Shown<'_>) -> Json {
         "deployment": plan.deployment.to_string(),
         "steps": plan.steps.iter().map(|one| step(shown, one)).collect::<Vec<_>>(),
         "cycles": plan.cycles.iter().map(cycle).collect::<Vec<_>>(),
-        "notes": plan.notes.iter().map(note).collect::<Vec<_>>(),
+        "notes": shown.notes().map(note).collect::<Vec<_>>(),
+        "outputs": shown.exports.iter().map(export).collect::<Vec<_>>(),
         "summary": {
             "create": summary.create,
             "update": summary.update,
@@ -61,10 +63,15 @@ fn step(shown: Shown<'_>, step: &Step) -> Json {
 }
 
 fn change(change: &Change) -> Json {
-    let side = |value: &Option<notation_model::Value>| {
-        value.as_ref().map(notation_model::Value::to_display_json)
-    };
     json!({ "path": change.path, "before": side(&change.before), "after": side(&change.after) })
+}
+
+fn export(change: &ExportChange) -> Json {
+    json!({ "name": change.name, "before": side(&change.before), "after": side(&change.after) })
+}
+
+fn side(value: &Option<Value>) -> Option<Json> {
+    value.as_ref().map(Value::to_display_json)
 }
 
 fn cycle(cycle: &Cycle) -> Json {

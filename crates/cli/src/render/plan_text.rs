@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anstyle::Style;
+use notation_engine::{ExportChange, Planned};
 use notation_model::{Incarnation, Record, Value};
-use notation_planner::{Change, Cycle, Goal, Plan, Step, Subject, Summary, Transition, Why};
+use notation_planner::{Change, Cycle, Goal, Note, Plan, Step, Subject, Summary, Transition, Why};
 
 use crate::render::{cell, value};
 
@@ -15,6 +16,54 @@ pub struct Shown<'a> {
     pub plan: &'a Plan,
     /// What is recorded: types of what leaves.
     pub records: &'a BTreeMap<Incarnation, Record>,
+    /// Exports of the entry that change.
+    pub exports: &'a [ExportChange],
+    /// Remarks beside those of the plan.
+    pub besides: &'a [Note],
+    /// What it is for.
+    pub purpose: Purpose,
+}
+
+/// What a plan is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To bring about what the program asks for.
+    Deploy,
+    /// To take everything down.
+    Destroy,
+}
+
+impl Purpose {
+    /// The command it is planned for.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Purpose::Deploy => "deploy",
+            Purpose::Destroy => "destroy",
+        }
+    }
+}
+
+impl<'a> Shown<'a> {
+    /// A plan as the engine made it.
+    pub fn of(planned: &'a Planned, besides: &'a [Note], purpose: Purpose) -> Shown<'a> {
+        Shown {
+            plan: &planned.plan,
+            records: &planned.prior.records,
+            exports: &planned.exports,
+            besides,
+            purpose,
+        }
+    }
+
+    /// Whether there is something to do, or may be.
+    pub fn anything(&self) -> bool {
+        anything(&self.plan.summary()) || !self.exports.is_empty()
+    }
+
+    /// Remarks for people: those of the plan, then the others.
+    pub fn notes(&self) -> impl Iterator<Item = &'a Note> {
+        self.plan.notes.iter().chain(self.besides)
+    }
 }
 
 /// How to lay it out.
@@ -47,8 +96,8 @@ struct Row {
     changes: Vec<Change>,
 }
 
-/// Whether there is something to do, or may be.
-pub fn anything(summary: &Summary) -> bool {
+/// Whether there is a step to take, or may be.
+fn anything(summary: &Summary) -> bool {
     summary.create
         + summary.update
         + summary.revert
@@ -59,7 +108,7 @@ pub fn anything(summary: &Summary) -> bool {
 }
 
 /// The last line of a plan with something to do.
-pub fn summary_line(summary: &Summary) -> String {
+fn summary_line(summary: &Summary) -> String {
     let mut parts = vec![
         format!("{} to create", summary.create),
         format!("{} to update", summary.update),
@@ -99,7 +148,11 @@ pub fn render(shown: Shown<'_>, layout: Layout) -> String {
         text.push('\n');
         write_rows(&mut text, &rows, layout);
     }
-    let notes = notes(plan, layout.width);
+    if !shown.exports.is_empty() {
+        text.push_str("\n  outputs\n");
+        write_exports(&mut text, shown.exports, layout);
+    }
+    let notes = notes(shown, layout.width);
     if !notes.is_empty() {
         text.push('\n');
         text.push_str(&notes);
@@ -107,8 +160,15 @@ pub fn render(shown: Shown<'_>, layout: Layout) -> String {
     text.push('\n');
     if anything(&summary) {
         text.push_str(&cell::paint(cell::BOLD, &summary_line(&summary)));
-    } else {
+    } else if shown.exports.is_empty() {
         text.push_str(&nothing(&summary));
+    } else {
+        let outputs = cell::count(shown.exports.len(), "output");
+        let line = format!(
+            "Plan: {outputs} to change, {} unchanged",
+            cell::count(summary.unchanged, "resource")
+        );
+        text.push_str(&cell::paint(cell::BOLD, &line));
     }
     text.push('\n');
     text
@@ -123,16 +183,21 @@ fn nothing(summary: &Summary) -> String {
     }
 }
 
-fn notes(plan: &Plan, width: usize) -> String {
+fn notes(shown: Shown<'_>, width: usize) -> String {
     let mut text = String::new();
-    for note in &plan.notes {
+    for note in shown.notes() {
         let (word, style) = match note.code {
-            "unavailable_while_replaced" | "waived_holder" | "unknown_type" | "drift" => {
-                ("warning", cell::UPDATE)
-            }
+            "unavailable_while_replaced"
+            | "waived_holder"
+            | "unknown_type"
+            | "drift"
+            | "name_owned"
+            | "other_app" => ("warning", cell::UPDATE),
             _ => ("note", cell::SETTLE),
         };
-        let mut lines = cell::wrap(&note.message, width.saturating_sub(word.len() + 4)).into_iter();
+        let room = width.saturating_sub(word.len() + 4);
+        // A command stands on a line of its own, so that it can be copied.
+        let mut lines = note.message.lines().flat_map(|line| cell::wrap(line, room));
         let first = lines.next().unwrap_or_default();
         text.push_str(&format!("  {}  {first}\n", cell::paint(style, word)));
         for line in lines {
@@ -218,7 +283,11 @@ fn remarks(shown: Shown<'_>, incarnation: &Incarnation, step: &Step) -> Vec<Stri
         Why::Drift => remarks.push("differs at the provider".into()),
         Why::Replaces { because } => remarks.push(format!("replaces: {}", because.join(", "))),
         Why::Replaced => remarks.push("replaced".into()),
-        Why::Removed => remarks.push("not in the program".into()),
+        Why::Removed => match shown.purpose {
+            Purpose::Deploy => remarks.push("not in the program".into()),
+            // It is what was asked for.
+            Purpose::Destroy => {}
+        },
         Why::OpensLoop if reverts => remarks.push("opens a loop".into()),
         Why::LetsGo if reverts => remarks.push("lets go".into()),
         // A create says "placeholder" already, and completing needs no reason.
@@ -301,6 +370,39 @@ fn write_changes(text: &mut String, row: &Row, layout: Layout) {
             cell::paint(cell::FAINT, &path),
             shown.trim_end()
         ));
+    }
+}
+
+fn write_exports(text: &mut String, exports: &[ExportChange], layout: Layout) {
+    let name = |change: &ExportChange| cell::columns(&change.name);
+    let widest = exports.iter().map(name).max().unwrap_or(0).min(28);
+    let room = layout.width.saturating_sub(4 + widest + 3);
+    for change in exports {
+        let (symbol, style) = match (&change.before, &change.after) {
+            (None, _) => ("+", cell::CREATE),
+            (Some(_), None) => ("-", cell::DELETE),
+            (Some(_), Some(_)) => ("~", cell::UPDATE),
+        };
+        let line = Line {
+            path: String::new(),
+            mark: "",
+            before: change.before.clone(),
+            after: change.after.clone(),
+        };
+        let shown = match (layout.details, &change.before, &change.after) {
+            (Details::None, _, _) => String::new(),
+            // The symbol says that it goes; what it was says which one.
+            (_, Some(before), None) => value::folded(before, room),
+            (Details::Full, _, _) => line.whole(usize::MAX),
+            (Details::Folded, _, _) => line.whole(room),
+        };
+        let row = format!(
+            "  {} {}   {shown}",
+            cell::paint(style, symbol),
+            cell::pad(&cell::cut(&change.name, widest), widest),
+        );
+        text.push_str(row.trim_end());
+        text.push('\n');
     }
 }
 

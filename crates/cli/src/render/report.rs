@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use notation_engine::{Report, RunStatus};
-use notation_planner::Transition;
+use notation_engine::{BlockedStep, Report, RunStatus};
+use notation_planner::{Role, StepKey, Subject, Transition};
 use serde_json::{Value as Json, json};
 
 use crate::{
     command::outputs::{self, Sensitive},
+    progress::verb,
     render::{cell, plan_json},
 };
 
@@ -69,10 +70,18 @@ pub fn to_text(report: &Report, width: usize) -> String {
     let mut text = String::new();
     if !report.blocked.is_empty() {
         text.push_str("Not tried, since something before it failed:\n");
-        for step in &report.blocked {
-            let line = format!("  {}   waits for {}", step.resource, step.by);
+        let names: Vec<String> = report.blocked.iter().map(blocked).collect();
+        let shown = names.len().min(MOST_BLOCKED);
+        let widest = names[..shown].iter().map(|name| cell::columns(name));
+        let widest = widest.max().unwrap_or(0).min(width / 2);
+        for (step, name) in report.blocked.iter().zip(&names[..shown]) {
+            let name = cell::pad(&cell::cut(name, widest), widest);
+            let line = format!("  {name}   waits for {}", waited_for(report, &step.by));
             text.push_str(&cell::cut(&line, width));
             text.push('\n');
+        }
+        if names.len() > shown {
+            text.push_str(&format!("  and {} more\n", names.len() - shown));
         }
         text.push('\n');
     }
@@ -94,6 +103,28 @@ pub fn to_text(report: &Report, width: usize) -> String {
     text.push_str(&line);
     text.push('\n');
     text
+}
+
+/// More than these are counted only.
+const MOST_BLOCKED: usize = 20;
+
+/// What was not tried, in words people wrote.
+fn blocked(step: &BlockedStep) -> String {
+    match step.key.role {
+        Role::Placeholder | Role::Complete => step.resource.to_string(),
+        Role::Absent => format!("delete {}", step.resource),
+        Role::Settle { .. } => format!("settle {}", step.resource),
+    }
+}
+
+/// What it waits for, in the same words as the failure above.
+fn waited_for(report: &Report, key: &StepKey) -> String {
+    let failed = report.failed.iter().find(|step| step.key == *key);
+    match (failed, &key.subject) {
+        (Some(step), _) => format!("{} ({} failed)", step.resource, verb(step.transition)),
+        (None, Subject::Incarnation(incarnation)) => incarnation.resource.to_string(),
+        (None, Subject::Cycle(cycle)) => cycle.0.to_string(),
+    }
 }
 
 fn counts(report: &Report) -> String {

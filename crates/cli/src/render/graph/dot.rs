@@ -1,56 +1,40 @@
 //! The drawing as Graphviz text.
 
-use super::{Drawing, Kind};
+use super::{Drawing, Kind, walk::Dialect};
 
-/// A digraph: solid = config, dashed = contribution, dotted = dependOn; cycles are clusters,
-/// placeholders have a dashed border.
-pub fn dot(drawing: &Drawing) -> String {
-    let mut text = String::from(
-        "digraph notation {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n",
-    );
-    let node = |at: usize| {
-        let node = &drawing.nodes[at];
-        let label = format!("{}\\n{}", escape(&node.id), escape(&node.ty));
+/// Solid = config, dashed = contribution, dotted = dependOn; cycles are clusters, placeholders have
+/// a dashed border.
+const DOT: Dialect = Dialect {
+    head: "digraph notation {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n",
+    node: |at, node| {
+        let label = format!("{}\\n{}", node.id, node.ty);
         if node.placeholder {
             format!("n{at} [label=\"{label}\\nplaceholder first\", style=dashed];")
         } else {
             format!("n{at} [label=\"{label}\"];")
         }
-    };
-    for (number, members) in drawing.cycles.iter().enumerate() {
-        let names: Vec<_> = members
-            .iter()
-            .map(|at| escape(&drawing.nodes[*at].id))
-            .collect();
-        text.push_str(&format!(
-            "  subgraph cluster_{number} {{\n    label=\"cycle: {}\";\n    style=rounded;\n",
-            names.join(", ")
-        ));
-        for member in members {
-            text.push_str(&format!("    {}\n", node(*member)));
-        }
-        text.push_str("  }\n");
-    }
-    for at in 0..drawing.nodes.len() {
-        if drawing.cycle_of(at).is_none() {
-            text.push_str(&format!("  {}\n", node(at)));
-        }
-    }
-    for edge in &drawing.edges {
-        let field = escape(&edge.field);
+    },
+    open: |number, names| {
+        format!(
+            "subgraph cluster_{number} {{\n    label=\"cycle: {names}\";\n    style=\"rounded,filled\"; color=\"#8fb0e8\"; fillcolor=\"#eef4ff\";"
+        )
+    },
+    close: "}",
+    edge: |edge| {
+        let field = &edge.field;
         let look = match edge.kind {
             Kind::Config => format!("label=\"{field}\""),
             Kind::Contribution => format!("label=\"{field}\", style=dashed"),
-            Kind::DependOn => "style=dotted".into(),
+            Kind::DependOn => "label=\"dependOn\", style=dotted".into(),
         };
-        text.push_str(&format!("  n{} -> n{} [{look}];\n", edge.from, edge.to));
-    }
-    text.push_str("}\n");
-    text
-}
+        format!("n{} -> n{} [{look}];", edge.from, edge.to)
+    },
+    escapes: &[('\\', "\\\\"), ('"', "\\\"")],
+};
 
-fn escape(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"")
+/// A digraph.
+pub fn dot(drawing: &Drawing) -> String {
+    format!("{}}}\n", DOT.write(drawing))
 }
 
 #[cfg(test)]

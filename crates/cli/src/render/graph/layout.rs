@@ -5,8 +5,12 @@ use std::collections::BTreeSet;
 
 use super::Drawing;
 
-/// Width and height of a box.
-pub const BOX: (f64, f64) = (150.0, 52.0);
+/// Width and height of a box; a long id makes all of them wider.
+const BOX: (f64, f64) = (150.0, 64.0);
+/// Width of a letter of an id, and the longest id that is written in full.
+const LETTER: f64 = 8.6;
+/// Ids longer than this are cut.
+pub const LONGEST_ID: usize = 30;
 /// Room between boxes of one block, and around them for the block's border.
 const GAP: f64 = 70.0;
 const BORDER: f64 = 26.0;
@@ -20,6 +24,8 @@ pub struct Layout {
     pub boxes: Vec<(f64, f64)>,
     /// Upper left corner, width and height around every cycle.
     pub cycles: Vec<(f64, f64, f64, f64)>,
+    /// Width and height of a box.
+    pub one: (f64, f64),
     /// Width and height of everything.
     pub size: (f64, f64),
 }
@@ -34,16 +40,17 @@ struct Block {
 
 /// Lays a drawing out. The same drawing always looks the same.
 pub fn layout(drawing: &Drawing) -> Layout {
+    let one = box_of(drawing);
     let mut blocks: Vec<Block> = drawing
         .cycles
         .iter()
-        .map(|members| cycle(members))
+        .map(|members| cycle(members, one))
         .collect();
     let alone = (0..drawing.nodes.len()).filter(|at| drawing.cycle_of(*at).is_none());
     blocks.extend(alone.map(|at| Block {
         members: vec![at],
         places: vec![(0.0, 0.0)],
-        size: BOX,
+        size: one,
         layer: 0,
     }));
     let mut block_of = vec![0; drawing.nodes.len()];
@@ -59,17 +66,23 @@ pub fn layout(drawing: &Drawing) -> Layout {
         .filter(|(from, to)| from != to)
         .collect();
     rank(&mut blocks, &edges);
-    place(drawing, &blocks, &edges)
+    place(drawing, &blocks, &edges, one)
+}
+
+fn box_of(drawing: &Drawing) -> (f64, f64) {
+    let letters = drawing.nodes.iter().map(|node| node.id.chars().count());
+    let longest = letters.max().unwrap_or(0).min(LONGEST_ID);
+    (BOX.0.max(24.0 + longest as f64 * LETTER), BOX.1)
 }
 
 /// A cycle alone: one box, a pair side by side, more on a circle.
-fn cycle(members: &[usize]) -> Block {
+fn cycle(members: &[usize], one: (f64, f64)) -> Block {
     let count = members.len();
     let places: Vec<(f64, f64)> = match count {
         1 => vec![(0.0, 24.0)],
-        2 => vec![(0.0, 0.0), (BOX.0 + GAP, 0.0)],
+        2 => vec![(0.0, 0.0), (one.0 + GAP, 0.0)],
         _ => {
-            let around = count as f64 * (BOX.0 + GAP * 1.6);
+            let around = count as f64 * (one.0 + GAP * 1.6);
             let radius = (around / std::f64::consts::TAU).max(150.0);
             (0..count)
                 .map(|at| {
@@ -83,8 +96,8 @@ fn cycle(members: &[usize]) -> Block {
                 .collect()
         }
     };
-    let right = places.iter().map(|place| place.0).fold(0.0, f64::max) + BOX.0;
-    let bottom = places.iter().map(|place| place.1).fold(0.0, f64::max) + BOX.1;
+    let right = places.iter().map(|place| place.0).fold(0.0, f64::max) + one.0;
+    let bottom = places.iter().map(|place| place.1).fold(0.0, f64::max) + one.1;
     Block {
         members: members.to_vec(),
         places: places
@@ -116,7 +129,12 @@ fn rank(blocks: &mut [Block], edges: &BTreeSet<(usize, usize)>) {
     }
 }
 
-fn place(drawing: &Drawing, blocks: &[Block], edges: &BTreeSet<(usize, usize)>) -> Layout {
+fn place(
+    drawing: &Drawing,
+    blocks: &[Block],
+    edges: &BTreeSet<(usize, usize)>,
+    one: (f64, f64),
+) -> Layout {
     let layers = blocks
         .iter()
         .map(|block| block.layer + 1)
@@ -164,6 +182,7 @@ fn place(drawing: &Drawing, blocks: &[Block], edges: &BTreeSet<(usize, usize)>) 
     Layout {
         boxes,
         cycles,
+        one,
         size: ((x - BETWEEN.0 + 20.0).max(40.0), height + 20.0),
     }
 }
@@ -176,9 +195,10 @@ mod tests {
     fn boxes_do_not_overlap_and_lie_inside() {
         let laid = layout(&super::super::tests::sample());
         for (at, one) in laid.boxes.iter().enumerate() {
-            assert!(one.0 + BOX.0 <= laid.size.0 && one.1 + BOX.1 <= laid.size.1);
+            assert!(one.0 + laid.one.0 <= laid.size.0 && one.1 + laid.one.1 <= laid.size.1);
             for other in &laid.boxes[at + 1..] {
-                let apart = (one.0 - other.0).abs() >= BOX.0 || (one.1 - other.1).abs() >= BOX.1;
+                let apart =
+                    (one.0 - other.0).abs() >= laid.one.0 || (one.1 - other.1).abs() >= laid.one.1;
                 assert!(apart, "{one:?} {other:?}");
             }
         }

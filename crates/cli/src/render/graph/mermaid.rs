@@ -1,52 +1,41 @@
 //! The drawing as Mermaid text, for Markdown documents.
 
-use super::{Drawing, Kind};
+use super::{Drawing, Kind, walk::Dialect};
 
-/// A flowchart: solid = config, dotted = contribution, thin with a note = dependOn; cycles are
-/// boxes, placeholders have a dashed border.
-pub fn mermaid(drawing: &Drawing) -> String {
-    let mut text = String::from("flowchart LR\n");
-    let node = |at: usize| {
-        let node = &drawing.nodes[at];
+/// Solid = config, dotted = contribution, dotted with its name = dependOn; cycles are boxes,
+/// placeholders have a dashed border.
+const MERMAID: Dialect = Dialect {
+    head: "flowchart LR\n",
+    node: |at, node| {
         let mark = if node.placeholder {
             "<br/>placeholder first"
         } else {
             ""
         };
-        format!(
-            "n{at}[\"{}<br/><i>{}</i>{mark}\"]",
-            escape(&node.id),
-            escape(&node.ty)
-        )
-    };
-    for (number, members) in drawing.cycles.iter().enumerate() {
-        let names: Vec<_> = members
-            .iter()
-            .map(|at| escape(&drawing.nodes[*at].id))
-            .collect();
-        text.push_str(&format!(
-            "  subgraph c{number} [\"cycle: {}\"]\n",
-            names.join(", ")
-        ));
-        for member in members {
-            text.push_str(&format!("    {}\n", node(*member)));
-        }
-        text.push_str("  end\n");
-    }
-    for at in 0..drawing.nodes.len() {
-        if drawing.cycle_of(at).is_none() {
-            text.push_str(&format!("  {}\n", node(at)));
-        }
-    }
-    for edge in &drawing.edges {
-        let field = escape(&edge.field);
+        format!("n{at}[\"{}<br/><i>{}</i>{mark}\"]", node.id, node.ty)
+    },
+    open: |number, names| format!("subgraph c{number} [\"cycle: {names}\"]"),
+    close: "end",
+    edge: |edge| {
+        let field = &edge.field;
         let arrow = match edge.kind {
             Kind::Config => format!("-->|{field}|"),
             Kind::Contribution => format!("-.->|{field}|"),
             Kind::DependOn => "-.->|dependOn|".into(),
         };
-        text.push_str(&format!("  n{} {arrow} n{}\n", edge.from, edge.to));
-    }
+        format!("n{} {arrow} n{}", edge.from, edge.to)
+    },
+    escapes: &[
+        ('&', "&amp;"),
+        ('"', "&quot;"),
+        ('<', "&lt;"),
+        ('>', "&gt;"),
+    ],
+};
+
+/// A flowchart.
+pub fn mermaid(drawing: &Drawing) -> String {
+    let mut text = MERMAID.write(drawing);
     let bare: Vec<_> = (0..drawing.nodes.len())
         .filter(|at| drawing.nodes[*at].placeholder)
         .map(|at| format!("n{at}"))
@@ -56,13 +45,6 @@ pub fn mermaid(drawing: &Drawing) -> String {
         text.push_str(&format!("  class {} bare\n", bare.join(",")));
     }
     text
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('"', "&quot;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 #[cfg(test)]

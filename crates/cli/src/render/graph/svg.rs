@@ -2,15 +2,15 @@
 
 use super::{
     Drawing, Kind, Line,
-    layout::{BOX, Layout, layout},
+    layout::{LONGEST_ID, Layout, layout},
 };
 
 const STYLE: &str = "\
 text{font-family:system-ui,sans-serif;fill:#1c2430}\
 .id{font-size:14px;font-weight:600}.ty{font-size:11px;fill:#5b6675}\
 .label{font-size:10px;fill:#5b6675;paint-order:stroke;stroke:#fff;stroke-width:3px}\
-.cycle{fill:#eef4ff;stroke:#8fb0e8;stroke-width:1.2}.cycle-name{font-size:11px;fill:#3d68b0}\
-.box{fill:#fff;stroke:#44505f;stroke-width:1.4}.bare{stroke-dasharray:6 4;stroke:#b06a00}\
+.cycle{fill:#eef4ff;stroke:#8fb0e8;stroke-width:1.2}.cycle-name{font-size:11px;fill:#3d68b0;paint-order:stroke;stroke:#eef4ff;stroke-width:4px}\
+.box{fill:#fff;stroke:#44505f;stroke-width:1.4}.bare{stroke-dasharray:6 4;stroke:#b06a00;fill:#fff6e6}\
 .bare-name{font-size:10px;fill:#b06a00}\
 .edge{fill:none;stroke:#44505f;stroke-width:1.5}.contribution{stroke:#b06a00;stroke-dasharray:6 4}\
 .dependOn{stroke:#8a94a3;stroke-dasharray:2 4}";
@@ -26,7 +26,7 @@ pub fn svg(drawing: &Drawing) -> String {
     let lowest = lines.iter().map(|(_, y)| *y).fold(laid.size.1, f64::max);
     let top = lines.iter().map(|(_, y)| *y).fold(0.0, f64::min)
         - if lines.is_empty() { 0.0 } else { 6.0 };
-    let (width, height) = (laid.size.0.max(470.0), lowest - top + 44.0);
+    let (width, height) = (laid.size.0.max(640.0), lowest - top + 44.0);
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 {top:.0} {width:.0} {height:.0}\">\n<style>{STYLE}</style>\n"
     );
@@ -44,39 +44,43 @@ pub fn svg(drawing: &Drawing) -> String {
     text.push_str(&format!(
         "<rect y=\"{top:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#fff\"/>\n"
     ));
-    for (members, (x, y, w, h)) in drawing.cycles.iter().zip(&laid.cycles) {
-        let names: Vec<_> = members
-            .iter()
-            .map(|at| drawing.nodes[*at].id.as_str())
-            .collect();
+    for (x, y, w, h) in &laid.cycles {
         text.push_str(&format!(
-            "<rect class=\"cycle\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"14\"/>\n<text class=\"cycle-name\" x=\"{:.1}\" y=\"{:.1}\">cycle: {}</text>\n",
-            x + 12.0,
-            y + 16.0,
-            escape(&short(&names.join(", "), (*w as usize / 7).max(12))),
+            "<rect class=\"cycle\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"14\"/>\n"
         ));
     }
     for (drawn, _) in &lines {
         text.push_str(drawn);
     }
+    // Above the lines, so that none crosses a title.
+    for (members, (x, y, w, _)) in drawing.cycles.iter().zip(&laid.cycles) {
+        let names: Vec<_> = members
+            .iter()
+            .map(|at| drawing.nodes[*at].id.as_str())
+            .collect();
+        text.push_str(&format!(
+            "<text class=\"cycle-name\" x=\"{:.1}\" y=\"{:.1}\">cycle: {}</text>\n",
+            x + 12.0,
+            y + 16.0,
+            escape(&short(&names.join(", "), (*w as usize / 7).max(12))),
+        ));
+    }
+    let (wide, high) = laid.one;
     for (node, (x, y)) in drawing.nodes.iter().zip(&laid.boxes) {
         let bare = if node.placeholder { " bare" } else { "" };
+        let left = x + 12.0;
+        let lines = if node.placeholder { 22.0 } else { 28.0 };
         text.push_str(&format!(
-            "<rect class=\"box{bare}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{}\" height=\"{}\" rx=\"7\"/>\n<text class=\"id\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n<text class=\"ty\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
-            BOX.0,
-            BOX.1,
-            x + 12.0,
-            y + 22.0,
-            escape(&short(&node.id, 17)),
-            x + 12.0,
-            y + 38.0,
-            escape(&short(&node.ty, 22)),
+            "<rect class=\"box{bare}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" rx=\"7\"/>\n<text class=\"id\" x=\"{left:.1}\" y=\"{:.1}\">{}</text>\n<text class=\"ty\" x=\"{left:.1}\" y=\"{:.1}\">{}</text>\n",
+            y + lines,
+            escape(&short(&node.id, LONGEST_ID)),
+            y + lines + 16.0,
+            escape(&short(&node.ty, (wide as usize - 24) / 6)),
         ));
         if node.placeholder {
             text.push_str(&format!(
-                "<text class=\"bare-name\" x=\"{:.1}\" y=\"{:.1}\">placeholder first</text>\n",
-                x + 4.0,
-                y + BOX.1 + 13.0
+                "<text class=\"bare-name\" x=\"{left:.1}\" y=\"{:.1}\">placeholder first</text>\n",
+                y + 54.0
             ));
         }
     }
@@ -91,11 +95,23 @@ fn legend(y: f64) -> String {
     for (kind, name, width) in [
         ("config", "config", 110.0),
         ("contribution", "contribution", 140.0),
-        ("dependOn", "dependOn", 120.0),
+        ("dependOn", "dependOn", 125.0),
     ] {
         text.push_str(&format!(
             "<path class=\"edge {kind}\" marker-end=\"url(#{kind})\" d=\"M{x:.1},{y:.1} h34\"/><text class=\"ty\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>\n",
             x + 42.0,
+            y + 4.0
+        ));
+        x += width;
+    }
+    for (class, name, width) in [
+        ("bare", "created as placeholder", 170.0),
+        ("cycle", "cycle", 0.0),
+    ] {
+        text.push_str(&format!(
+            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"26\" height=\"14\" rx=\"4\"/><text class=\"ty\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>\n",
+            y - 7.0,
+            x + 34.0,
             y + 4.0
         ));
         x += width;
@@ -107,13 +123,14 @@ fn legend(y: f64) -> String {
 /// far down or up it may reach.
 fn line(drawing: &Drawing, laid: &Layout, edge: &Line) -> (String, f64) {
     let kind = edge.kind.name();
+    let (wide, high) = laid.one;
     let center = |at: usize| {
         let (x, y) = laid.boxes[at];
-        (x + BOX.0 / 2.0, y + BOX.1 / 2.0)
+        (x + wide / 2.0, y + high / 2.0)
     };
     let (path, label, reach) = if edge.from == edge.to {
         let (x, y) = laid.boxes[edge.from];
-        let (left, right) = (x + BOX.0 * 0.55, x + BOX.0 * 0.85);
+        let (left, right) = (x + wide * 0.55, x + wide * 0.85);
         let path = format!(
             "M{left:.1},{y:.1} C{left:.1},{:.1} {right:.1},{:.1} {right:.1},{y:.1}",
             y - 34.0,
@@ -134,14 +151,23 @@ fn line(drawing: &Drawing, laid: &Layout, edge: &Line) -> (String, f64) {
             (from.0 + to.0) / 2.0 - dy / length * bend,
             (from.1 + to.1) / 2.0 + dx / length * bend,
         );
-        let (start, end) = (border(from, middle), border(to, middle));
+        let (start, end) = (border(from, middle, laid.one), border(to, middle, laid.one));
         let path = format!(
             "M{:.1},{:.1} Q{:.1},{:.1} {:.1},{:.1}",
             start.0, start.1, middle.0, middle.1, end.0, end.1
         );
+        // Kinds are labelled at different parts of their way, so that labels meet less.
+        let part = match edge.kind {
+            Kind::Config | Kind::DependOn => 0.5,
+            Kind::Contribution => 0.4,
+        };
+        let along = |start: f64, middle: f64, end: f64| {
+            let rest = 1.0 - part;
+            start * rest * rest + 2.0 * middle * part * rest + end * part * part
+        };
         let label = (
-            (start.0 + 2.0 * middle.0 + end.0) / 4.0,
-            (start.1 + 2.0 * middle.1 + end.1) / 4.0 + 3.0,
+            along(start.0, middle.0, end.0),
+            along(start.1, middle.1, end.1) + 3.0,
         );
         (path, label, label.1)
     };
@@ -159,10 +185,10 @@ fn line(drawing: &Drawing, laid: &Layout, edge: &Line) -> (String, f64) {
 }
 
 /// Where the way from a box's centre to a point leaves the box.
-fn border(center: (f64, f64), toward: (f64, f64)) -> (f64, f64) {
+fn border(center: (f64, f64), toward: (f64, f64), one: (f64, f64)) -> (f64, f64) {
     let (dx, dy) = (toward.0 - center.0, toward.1 - center.1);
-    let across = (BOX.0 / 2.0) / dx.abs().max(1e-6);
-    let down = (BOX.1 / 2.0) / dy.abs().max(1e-6);
+    let across = (one.0 / 2.0) / dx.abs().max(1e-6);
+    let down = (one.1 / 2.0) / dy.abs().max(1e-6);
     let part = across.min(down);
     (center.0 + dx * part, center.1 + dy * part)
 }
@@ -187,7 +213,8 @@ mod tests {
     fn every_box_edge_and_cycle_is_drawn() {
         let picture = super::svg(&super::super::tests::sample());
         assert_eq!(picture.matches("class=\"box").count(), 4);
-        assert_eq!(picture.matches("class=\"cycle\"").count(), 2);
+        // Two, and one of the legend.
+        assert_eq!(picture.matches("class=\"cycle\"").count(), 3);
         // Five edges and three of the legend.
         assert_eq!(picture.matches("class=\"edge").count(), 8);
         assert_eq!(picture.matches("placeholder first").count(), 2);

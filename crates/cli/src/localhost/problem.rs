@@ -1,0 +1,35 @@
+//! Why workers of a running local host are not reached at the moment.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use super::{
+    control::{self, Ask},
+    folder::Folder,
+    start,
+};
+
+/// Asks the project's local host; nothing when none runs or it does not answer.
+pub fn problems(project: &Path) -> Vec<String> {
+    let folder = Folder::of(project);
+    let (Ok(Some(info)), Some(secret)) = (start::find(project), folder.secret(control::SECRET))
+    else {
+        return Vec::new();
+    };
+    match control::ask(info.control, &secret, Ask::Status) {
+        Ok(status) => of_status(&status),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Those of an answer to [`Ask::Status`].
+pub fn of_status(status: &Json) -> Vec<String> {
+    let addresses = status["addresses"].as_array().into_iter().flatten();
+    addresses
+        .filter_map(|address| {
+            let problem = address["problem"].as_str()?;
+            Some(problem.to_owned())
+        })
+        .collect()
+}

@@ -1,0 +1,538 @@
+//! A tour through everything the command line has: every command, every flag, every exit status
+//! and every JSON event, held against the generated reference and the published schema.
+//!
+//! A new flag without a stop here fails the test, as does an event that no stop shows.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
+
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+#[path = "../../../tests/support/terminal.rs"]
+mod terminal;
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Write as _,
+    process::Stdio,
+};
+
+use serde_json::{Value as Json, json};
+use support::{Project, Ran, ran};
+
+const REFERENCE: &str = include_str!("../../../docs/reference/commands.md");
+const SCHEMA: &str = include_str!("../../../docs/events.schema.json");
+
+const PAIR: &str = r#"
+import { secret } from "@notation/core";
+import { Worker } from "@notation/sim";
+const a = new Worker({ id: "a", config: { secret: secret("KEY") } });
+const b = new Worker({ id: "b", config: {} });
+a.contribute({ bindings: [{ type: "service", service: b.Name }] });
+b.contribute({ bindings: [{ type: "service", service: a.Name }] });
+export const nameOfA = a.Name;
+"#;
+const ONE: &str =
+    "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\n";
+
+/// Flags of each command, by the command's words; those of every command under no words.
+fn reference() -> BTreeMap<String, BTreeSet<String>> {
+    let mut commands: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut current = String::new();
+    for line in REFERENCE.lines() {
+        if let Some(title) = line.strip_prefix('#') {
+            let title = title.trim_start_matches(['#', ' ']);
+            current = title.strip_prefix("notation ").unwrap_or("").to_owned();
+        } else if line.starts_with("```") && !current.is_empty() {
+            // Only a command that can be typed has a usage line.
+            commands.entry(current.clone()).or_default();
+        } else if let Some(rest) = line.strip_prefix("- `--") {
+            let flag: String = rest
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || *c == '-')
+                .collect();
+            commands.entry(current.clone()).or_default().insert(flag);
+        }
+    }
+    commands
+}
+
+struct Tour {
+    shop: RefCell<Project>,
+    reference: BTreeMap<String, BTreeSet<String>>,
+    schema: jsonschema::Validator,
+    used: RefCell<BTreeSet<(String, String)>>,
+    events: RefCell<BTreeSet<String>>,
+    statuses: RefCell<BTreeSet<i32>>,
+}
+
+impl Tour {
+    fn new() -> Tour {
+        let schema: Json = serde_json::from_str(SCHEMA).unwrap();
+        Tour {
+            shop: RefCell::new(Project::new()),
+            reference: reference(),
+            schema: jsonschema::validator_for(&schema).unwrap(),
+            used: RefCell::default(),
+            events: RefCell::default(),
+            statuses: RefCell::default(),
+        }
+    }
+
+    /// Notes which command and flags these words are.
+    fn note(&self, words: &[&str]) {
+        let value = |at: usize| at > 0 && words[at - 1] == "--project";
+        let named = words
+            .iter()
+            .enumerate()
+            .filter(|(at, word)| !word.starts_with('-') && !value(*at))
+            .map(|(_, word)| word);
+        let mut command = String::new();
+        let mut found = String::new();
+        for word in named {
+            let longer = format!("{command} {word}").trim().to_owned();
+            let known = |name: &String| *name == longer || name.starts_with(&format!("{longer} "));
+            if !self.reference.keys().any(known) {
+                break;
+            }
+            if self.reference.contains_key(&longer) {
+                found.clone_from(&longer);
+            }
+            command = longer;
+        }
+        let mut used = self.used.borrow_mut();
+        used.insert((found.clone(), String::new()));
+        for word in words {
+            let Some(flag) = word.strip_prefix("--") else {
+                continue;
+            };
+            let flag = flag.split('=').next().unwrap().to_owned();
+            let everywhere = self.reference[""].contains(&flag);
+            let owner = if everywhere {
+                String::new()
+            } else {
+                found.clone()
+            };
+            used.insert((owner, flag));
+        }
+    }
+
+    fn took(&self, words: &[&str], ran: Ran) -> Ran {
+        self.note(words);
+        self.statuses.borrow_mut().extend(ran.status);
+        if words.contains(&"--json") {
+            for event in ran.events() {
+                let wrong: Vec<_> = self
+                    .schema
+                    .iter_errors(&event)
+                    .map(|error| error.to_string())
+                    .collect();
+                assert!(wrong.is_empty(), "{words:?}\n{event:#}\n{wrong:#?}");
+                let name = event["event"].as_str().unwrap().to_owned();
+                self.events.borrow_mut().insert(name);
+            }
+        }
+        ran
+    }
+
+    /// Runs a command line, written as one text, and checks its exit status.
+    #[track_caller]
+    fn go(&self, line: &str, status: i32) -> Ran {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ran = self.shop.borrow().run(&words);
+        self.took(&words, ran).exits(status)
+    }
+
+    /// The same with something on stdin.
+    #[track_caller]
+    fn go_with(&self, line: &str, input: &str, status: i32) -> Ran {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let mut command = self.shop.borrow().command();
+        command
+            .args(&words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(input.as_bytes())
+            .unwrap();
+        self.took(&words, ran(child.wait_with_output().unwrap()))
+            .exits(status)
+    }
+
+    /// A world of its own for the stops that follow.
+    fn fresh(&self, program: &str) {
+        let shop = Project::new();
+        shop.program(program);
+        *self.shop.borrow_mut() = shop;
+    }
+
+    fn faults(&self, faults: Json) {
+        self.shop.borrow().faults(faults);
+    }
+
+    /// Everything the reference and the schema have was seen.
+    fn is_complete(&self) {
+        let used = self.used.borrow();
+        let mut missing: Vec<String> = Vec::new();
+        for (command, flags) in &self.reference {
+            if !command.is_empty() && !used.contains(&(command.clone(), String::new())) {
+                missing.push(format!("notation {command}"));
+            }
+            for flag in flags {
+                if !used.contains(&(command.clone(), flag.clone())) {
+                    missing.push(format!("notation {command} --{flag}"));
+                }
+            }
+        }
+        assert!(missing.is_empty(), "never typed: {missing:#?}");
+
+        let schema: Json = serde_json::from_str(SCHEMA).unwrap();
+        let mut known = BTreeSet::new();
+        for shape in schema["oneOf"].as_array().unwrap() {
+            let event = &shape["properties"]["event"];
+            known.extend(event["const"].as_str().map(str::to_owned));
+            let several = event["enum"].as_array().into_iter().flatten();
+            known.extend(several.filter_map(Json::as_str).map(str::to_owned));
+        }
+        let seen = self.events.borrow();
+        let unseen: Vec<_> = known.difference(&seen).collect();
+        assert!(unseen.is_empty(), "never seen: {unseen:#?}");
+
+        let statuses: Vec<i32> = self.statuses.borrow().iter().copied().collect();
+        assert_eq!(statuses, [0, 1, 2, 3, 4, 5, 70, 130]);
+    }
+}
+
+#[test]
+fn every_command_flag_event_and_exit_status_is_exercised() {
+    let tour = Tour::new();
+    a_project(&tour);
+    deploying(&tour);
+    records(&tour);
+    by_hand(&tour);
+    failing(&tour);
+    holds(&tour);
+    hosts(&tour);
+    a_bug_of_ours(&tour);
+    tour.is_complete();
+}
+
+fn a_project(tour: &Tour) {
+    tour.go("--json init made --app orders", 0);
+    tour.go("--project made check app", 0);
+    tour.go("--json --project made types", 0);
+    tour.go("--json init made", 1);
+    tour.go("--json version", 0);
+    tour.go("--json help deploy", 0);
+    tour.go("--json help usage::wrong", 0);
+    tour.go("--json completions bash", 0);
+    tour.go("--json deploy --help", 0);
+    tour.go("nosuch", 2);
+    tour.go("--json deploy main --nosuch", 2);
+    // Quiet says problems and what was asked for, verbose says values in full.
+    tour.fresh(&format!(
+        "import {{ Thing }} from \"@notation/sim\";\nnew Thing({{ id: \"a\", config: {{ value: \"{}\" }} }});\n",
+        "long ".repeat(60)
+    ));
+    let plain = tour.go("plan main --stage dev --no-color", 0);
+    let quiet = tour.go("--quiet plan main --stage dev", 0);
+    let verbose = tour.go("--verbose plan main --stage dev", 0);
+    assert!(quiet.stdout.len() < plain.stdout.len() && plain.stdout.len() < verbose.stdout.len());
+    tour.go("-q deploy main --stage dev --yes", 0);
+    tour.go("-v plan main --stage dev", 0);
+}
+
+fn deploying(tour: &Tour) {
+    tour.fresh(PAIR);
+    let checked = tour.go("--json check main --stage dev", 0);
+    assert_eq!(checked.event("check")["secrets"], json!(["KEY"]));
+    tour.go("check main", 0)
+        .says("notation secret set main KEY --stage STAGE");
+    tour.go("plan main --stage dev", 1)
+        .says("notation secret set main KEY --stage dev");
+    tour.go_with("secret set main KEY --stage dev", "hunter2\n", 0);
+    tour.go("--json secret list main --stage dev", 0);
+    tour.go("plan main --stage dev --fail-on-changes", 5);
+    tour.go("--json deploy main --stage dev", 2)
+        .says("usage::needs_yes");
+    let refused = tour.go("--json deploy main --stage dev", 2);
+    assert_eq!(
+        refused.events().len(),
+        1,
+        "the refusal alone: {}",
+        refused.stdout
+    );
+    tour.go("--json plan main --stage dev --out plan.json --parallelism 3 --max-attempts 5 --fail-fast --no-wait", 0);
+    tour.go("deploy main --stage dev --yes --plan plan.json", 0);
+    tour.go("deploy main --stage dev --yes --plan plan.json", 1)
+        .says("plan_file::moved");
+    tour.go("--json deploy main --stage dev --yes --no-refresh --parallelism 2 --fail-fast --max-attempts 9 --no-wait", 0);
+    tour.go("plan main --stage dev --fail-on-changes --no-refresh", 0);
+    let plan = tour
+        .go(
+            "--json plan main --stage dev --replace a --target a --adopt a",
+            0,
+        )
+        .event("plan");
+    assert_eq!(plan["summary"]["replace"], 1, "{plan}");
+    tour.go(
+        "--json deploy main --stage dev --yes --replace a --target a",
+        0,
+    );
+    tour.go("deploy main --stage dev --yes --adopt b", 0);
+    tour.go("--json outputs main --stage dev", 0);
+    tour.go("outputs main --stage dev --show-secrets --app shop", 0);
+    tour.go("--json graph main --format svg --stage dev", 0);
+    tour.go("--json stages", 0);
+    tour.go("--json sim dump", 0);
+    tour.go("--json refresh main --stage dev --no-wait --app shop", 0);
+    tour.go("destroy main --stage dev --yes --target a --replace b", 1)
+        .says("plan::unknown_id");
+    tour.go("destroy main --stage dev --yes --no-refresh --parallelism 1 --fail-fast --max-attempts 3 --no-wait --app shop", 0);
+    tour.go("destroy main --stage dev --yes --adopt a", 0);
+    tour.go("secret rm main KEY --stage dev --app shop", 0);
+    tour.go("secret rm main KEY --stage dev", 1);
+    tour.go("secret list main --stage dev --app shop", 0);
+    tour.go("--json sim reset", 0);
+}
+
+fn records(tour: &Tour) {
+    tour.fresh(ONE);
+    tour.go("deploy main --stage dev --yes", 0);
+    tour.go("--json state list main --stage dev --app shop", 0);
+    tour.go("--json state show main a --stage dev --app shop", 0);
+    tour.go("state rm main a --stage dev", 2);
+    tour.go("--json state rm main a --stage dev --yes --app shop", 0);
+    tour.go("--json import main a shop-dev-a --stage dev --no-wait", 0);
+    tour.go("import main a shop-dev-a --stage dev", 1);
+}
+
+fn by_hand(tour: &Tour) {
+    tour.fresh("import { Blind } from \"@notation/sim\";\nnew Blind({ id: \"dark\", config: { value: 1 } });\n");
+    for answer in ["--absent", "--created KEY"] {
+        tour.faults(json!([{ "op": "create", "name": "*", "do": "kill_after" }]));
+        let ran = tour.shop.borrow().deploy();
+        assert_eq!(ran.status, None, "{}", ran.said());
+        tour.go("deploy main --stage dev --yes", 1)
+            .says("notation resolve main dark");
+        let key = tour
+            .shop
+            .borrow()
+            .objects()
+            .keys()
+            .next_back()
+            .unwrap()
+            .clone();
+        let answer = answer.replace("KEY", &key);
+        tour.go(
+            &format!("--json resolve main dark {answer} --stage dev --app shop"),
+            0,
+        );
+    }
+}
+
+fn failing(tour: &Tour) {
+    tour.fresh(&PAIR.replace("secret: secret(\"KEY\")", ""));
+    tour.faults(json!([
+        { "op": "create", "name": "shop-dev-a", "do": "wait", "times": 2, "delay_ms": 1 },
+        { "op": "create", "name": "shop-dev-b", "do": "fail" },
+    ]));
+    let failed = tour.go("--json deploy main --stage dev --yes", 3);
+    assert_eq!(failed.event("report")["status"], "failed");
+    tour.faults(json!([]));
+    tour.go("--json deploy main --stage dev --yes", 0);
+
+    // Interrupted while a call waits.
+    tour.fresh(ONE);
+    tour.faults(json!([{ "op": "create", "name": "*", "do": "wait", "times": 0, "delay_ms": 20 }]));
+    let words = [
+        "--json",
+        "deploy",
+        "main",
+        "--stage",
+        "dev",
+        "--yes",
+        "--max-attempts",
+        "10000",
+    ];
+    let mut command = tour.shop.borrow().command();
+    command
+        .args(words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let mut told = String::new();
+    while !told.contains("step_waiting") {
+        told.push_str(&lines.next().unwrap().unwrap());
+        told.push('\n');
+    }
+    let pid = child.id().to_string();
+    let interrupt = || {
+        std::process::Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+    };
+    interrupt();
+    // A second one while it still runs stops the waiting; it may have ended by itself before.
+    interrupt();
+    for line in lines {
+        told.push_str(&line.unwrap());
+        told.push('\n');
+    }
+    let status = child.wait().unwrap().code();
+    let interrupted = Ran {
+        status,
+        stdout: told,
+        stderr: String::new(),
+    };
+    let interrupted = tour.took(&words, interrupted).exits(130);
+    assert_eq!(interrupted.event("report")["status"], "interrupted");
+}
+
+fn holds(tour: &Tour) {
+    tour.fresh(ONE);
+    let killed = |tour: &Tour| {
+        tour.faults(json!([{ "op": "create", "name": "*", "do": "kill_before" }]));
+        let mut shop = tour.shop.borrow_mut();
+        shop.set("NOTATION_MACHINE", "elsewhere");
+        assert_eq!(shop.deploy().status, None);
+        shop.set("NOTATION_MACHINE", "here");
+    };
+    killed(tour);
+    tour.go("deploy main --stage dev --yes --no-wait", 4)
+        .says("elsewhere")
+        .says("notation hold clear main --stage dev");
+    for line in [
+        "refresh main --stage dev --no-wait",
+        "destroy main --stage dev --yes --no-wait",
+        "import main a x --stage dev --no-wait",
+    ] {
+        tour.go(line, 4);
+    }
+    // A plan needs no hold.
+    tour.go("plan main --stage dev --no-wait", 0);
+    tour.go("--json hold show main --stage dev --app shop", 0);
+    tour.go("hold clear main --stage dev", 2);
+    tour.go("--json hold clear main --stage dev --yes --app shop", 0);
+    tour.go("--json hold show main --stage dev", 0);
+
+    // Who waits says for whom.
+    killed(tour);
+    let words = ["--json", "deploy", "main", "--stage", "dev", "--yes"];
+    let mut command = tour.shop.borrow().command();
+    command
+        .args(words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let mut told = lines.next().unwrap().unwrap();
+    assert!(told.contains("hold_waiting"), "{told}");
+    tour.go("hold clear main --stage dev --yes", 0);
+    for line in lines {
+        told.push('\n');
+        told.push_str(&line.unwrap());
+    }
+    let status = child.wait().unwrap().code();
+    let waited = Ran {
+        status,
+        stdout: told,
+        stderr: String::new(),
+    };
+    tour.took(&words, waited).exits(0);
+
+    // On the machine of the dead run it is taken over.
+    tour.fresh(ONE);
+    tour.faults(json!([{ "op": "create", "name": "*", "do": "kill_before" }]));
+    assert_eq!(tour.shop.borrow().deploy().status, None);
+    tour.go("--json deploy main --stage dev --yes --no-wait", 0)
+        .event("hold_taken_over");
+}
+
+fn hosts(tour: &Tour) {
+    tour.fresh(ONE);
+    // The runtime is fetched once for all tests.
+    let cache = std::env::var("NOTATION_CACHE_DIR")
+        .unwrap_or_else(|_| format!("{}/runtime-cache", env!("CARGO_TARGET_TMPDIR")));
+    tour.shop.borrow_mut().set("NOTATION_CACHE_DIR", &cache);
+    let folder = tour
+        .shop
+        .borrow()
+        .path()
+        .join(".notation/host")
+        .display()
+        .to_string();
+    tour.go("host logs", 1).says("host::no_log");
+    tour.go("--json host token list", 1)
+        .says("host::not_running");
+    tour.go("--json host start", 0);
+    tour.go("--json host status", 0);
+    tour.go("--json host logs --lines 5", 0);
+    let made = tour.go(
+        "--json host token create --tenant t --principal p --scope api --label l",
+        0,
+    );
+    let id = made.event("host")["token"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    tour.go(&format!("host token list --data {folder}"), 0);
+    tour.go(&format!("host token create --data {folder}"), 0);
+    tour.go(&format!("host token revoke {id} --data {folder}"), 0);
+    tour.go(
+        "host serve --listen 127.0.0.1:0 --ingress 127.0.0.1:0 --endpoint-domain x.localhost --workerd nosuch",
+        1,
+    );
+    tour.go("host serve --data elsewhere --contracts nosuch", 1);
+
+    // Following prints what is there, then what is added, until it is ended.
+    let words = ["--json", "host", "logs", "--follow"];
+    let mut command = tour.shop.borrow().command();
+    command.args(words).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let first = lines.next().unwrap().unwrap();
+    let log = tour.shop.borrow().path().join(".notation/host/host.log");
+    fs::OpenOptions::new()
+        .append(true)
+        .open(log)
+        .unwrap()
+        .write_all(b"added meanwhile\n")
+        .unwrap();
+    assert!(lines.any(|line| line.unwrap().contains("added meanwhile")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    tour.took(
+        &words,
+        Ran {
+            status: None,
+            stdout: first,
+            stderr: String::new(),
+        },
+    );
+    tour.go("--json host stop", 0);
+}
+
+/// A journal that breaks its own law is nothing a person can repair.
+fn a_bug_of_ours(tour: &Tour) {
+    tour.fresh(ONE);
+    tour.go("deploy main --stage dev --yes", 0);
+    let state = tour.shop.borrow().path().join(".notation/state.db");
+    let state = rusqlite::Connection::open(state).unwrap();
+    state
+        .execute_batch(
+            "UPDATE deployment SET open_from = 0;
+             DELETE FROM journal WHERE seq = (SELECT min(seq) FROM journal);",
+        )
+        .unwrap();
+    drop(state);
+    tour.go("--json plan main --stage dev", 70)
+        .says("state::bug");
+}
