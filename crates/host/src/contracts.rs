@@ -236,6 +236,14 @@ impl Contracts {
             .map(|error| problem(&error.instance_path().to_string(), error.to_string()))
             .collect();
         match edge_kind(form) {
+            // The canonical spelling has none, and a second one would be another name.
+            Some(EdgeKind::WorkerCustomDomain) => {
+                let hostname = spec.get("hostname").and_then(Value::as_str);
+                if hostname.is_some_and(|name| name.ends_with('.')) {
+                    let text = "a hostname ends in one dot at the most".to_owned();
+                    found.push(problem("/hostname", text));
+                }
+            }
             Some(EdgeKind::WorkerVersion) => {
                 let handlers = spec.get("handlers").and_then(Value::as_array);
                 for (index, handler) in handlers.into_iter().flatten().enumerate() {

@@ -26,7 +26,8 @@ impl<F: Fn(&notation_edge::Uid, &str) -> Option<Secret>> SealedValues for F {
 /// Only versions with weight are described. A version with a missing sensitive value is not:
 /// it must not run with an undefined property, and `missing_values` says what it lacks. Of
 /// several claims to one host name the first wins, and generated names come before owned
-/// ones, so that no custom domain takes another worker's endpoint.
+/// ones, so that no custom domain takes another worker's endpoint; under the domain of the
+/// generated ones there are no others, also when an endpoint is gone.
 pub fn derive<'a>(
     worlds: impl IntoIterator<Item = &'a World> + Clone,
     sealed: &dyn SealedValues,
@@ -40,7 +41,12 @@ pub fn derive<'a>(
         }
     }
     for world in worlds {
-        for domain in world.custom_domains() {
+        let generated = format!(".{}", world.endpoint_domain());
+        let own = world
+            .custom_domains()
+            .into_iter()
+            .filter(|domain| !domain.hostname.ends_with(&generated));
+        for domain in own {
             plan.endpoints
                 .entry(domain.hostname)
                 .or_insert_with(|| uid(&domain.worker));

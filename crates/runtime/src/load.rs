@@ -118,8 +118,8 @@ pub enum InspectError {
     },
 }
 
-/// Longest time evaluating a main module may take.
-const DEADLINE: Duration = Duration::from_secs(30);
+/// Longest time evaluating a main module may take. Clients wait 30 seconds for an answer.
+const DEADLINE: Duration = Duration::from_secs(25);
 
 /// Loads `bundle` in a process of its own and reports what it exports.
 ///

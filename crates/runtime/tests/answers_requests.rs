@@ -101,12 +101,18 @@ async fn service_call_keeps_status_headers_and_the_four_states_of_a_body() {
              return [r.status, r.headers.get('x-own'), r.body === null ? null : await r.text()] };
            const failing = new ReadableStream({ start(c) { c.enqueue(new Uint8Array(3)); }, pull(c) { c.error(new Error('source')); } });
            let broken; try { broken = await call('/', { method: 'POST', body: failing, duplex: 'half' }); } catch (e) { broken = e.message; }
+           const fixed = new FixedLengthStream(4), writer = fixed.writable.getWriter();
+           writer.write(new TextEncoder().encode('four')); writer.close();
+           const known = await call('/', { method: 'POST', body: fixed.readable, duplex: 'half' });
+           const chunk = new Uint8Array(1 << 20); let sent = 0;
+           const long = new ReadableStream({ pull(c) { if (++sent > 102) c.close(); else c.enqueue(chunk); } });
+           let cut; try { cut = await call('/', { method: 'POST', body: long, duplex: 'half' }); } catch (e) { cut = e.name; }
            let absent; try { await env.NOBODY.fetch('http://n/'); } catch (e) { absent = e.name; }
            return Response.json([
              await call('/', {}), await call('/', { method: 'POST' }), await call('/', { method: 'PUT', body: '' }),
              await call('/', { method: 'POST', body: 'xyz' }),
              await call('/', { method: 'POST', body: stream() }), await call('/throw'), await call('/none'),
-             broken, absent]) } }",
+             broken, absent, known, cut]) } }",
     );
     caller.environment = [
         ("CALLEE".into(), service("callee")),
@@ -127,6 +133,8 @@ async fn service_call_keeps_status_headers_and_the_four_states_of_a_body() {
         [204, "1", null],
         "source",
         "backend_unavailable",
+        [418, null, "POST length 4 four"],
+        "request_too_large",
     ]);
     assert_eq!(seen, expected, "{}", host.log());
     host.runtime.shutdown().await;

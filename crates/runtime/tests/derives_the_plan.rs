@@ -365,6 +365,12 @@ fn the_older_tenant_keeps_a_name_that_two_hold_and_no_domain_takes_an_endpoint()
             &target,
         ));
     }
+    let alone = derive([&younger], &|_: &notation_edge::Uid, _: &str| None);
+    assert_ne!(
+        alone.endpoints.get(hostname).map(|worker| worker.as_str()),
+        Some("idle"),
+        "also when the endpoint is gone"
+    );
     let plan = derive([&older, &younger], &|_: &notation_edge::Uid, _: &str| None);
     assert!(
         plan.endpoints

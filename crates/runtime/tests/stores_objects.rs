@@ -178,6 +178,26 @@ async fn a_source_that_fails_stores_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn streams_of_the_runtime_are_stored_and_one_that_falls_short_is_not() {
+    let host = host().await;
+    for stream in [
+        json!({ "$measured": "nine byte", "length": 9 }),
+        json!({ "$measured": "nine byte", "identity": true }),
+    ] {
+        host.call("B", "put", json!(["m", stream])).await;
+        assert_eq!(
+            host.call("B", "get", json!(["m"])).await["body"],
+            b64(b"nine byte")
+        );
+        host.call("B", "delete", json!(["m"])).await;
+    }
+    let short = json!(["m", { "$measured": "nine byte", "length": 10 }]);
+    assert_eq!(host.refusal("B", "put", short).await, "invalid_body");
+    assert_eq!(host.call("B", "head", json!(["m"])).await, json!(null));
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn listings_roll_up_at_the_delimiter_and_continue() {
     let host = host().await;
     for key in ["a", "page/1", "page/2", "page/sub/x", "page/sub/y", "z"] {

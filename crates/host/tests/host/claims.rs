@@ -89,6 +89,16 @@ async fn custom_domain_hostname_canonicalized() {
         client.read("WorkerCustomDomain", "d").await.updated().spec,
         canonical
     );
+    // A second dot would be a second spelling of the same name.
+    let dots = client.document(
+        "WorkerCustomDomain",
+        "dots",
+        domain_spec("w", "claim.portable-conformance.invalid.."),
+    );
+    client
+        .prepare(&dots, None)
+        .await
+        .refused("invalid_argument");
     let again = client
         .update(
             "WorkerCustomDomain",

@@ -4,18 +4,54 @@ import { own, coded, toBase64, fromBase64 } from "~edge:prelude";
 
 // Streams the runtime received itself report a broken transfer by themselves.
 // Any other stream that fails midway would reach the wire as a clean end of body,
-// so it goes through a pipe whose failure aborts the whole exchange.
+// so it goes through a pipe, and its failure aborts the whole exchange.
 const received = new own.WeakSet();
 
 export const trust = (stream) => {
   if (stream) received.add(stream);
 };
 
+// The transport knows the length of these, and breaks the exchange when they fall short.
+const measured = new own.WeakSet();
+const Measured = globalThis.FixedLengthStream;
+globalThis.FixedLengthStream = class FixedLengthStream extends Measured {
+  constructor(...given) {
+    super(...given);
+    measured.add(this.readable);
+    received.add(this.readable);
+  }
+};
+
 const guarded = (stream, exchange) => {
   if (received.has(stream)) return stream;
   const pipe = new own.IdentityTransformStream();
-  stream.pipeTo(pipe.writable).catch((reason) => exchange.abort(reason));
+  carry(stream.getReader(), pipe.writable.getWriter(), exchange);
   return pipe.readable;
+};
+
+// Written by hand, since the runtime cannot pipe one of its own streams into another, and
+// since only a source that fails may break the exchange: a receiver that has read enough
+// still answers.
+const carry = async (reader, writer, exchange) => {
+  for (;;) {
+    let next;
+    try {
+      next = await reader.read();
+      if (!next.done && !own.isView(next.value) && !(next.value instanceof own.ArrayBuffer)) {
+        throw new own.TypeError("a stream of a body gives bytes");
+      }
+    } catch (reason) {
+      exchange.abort(reason);
+      return;
+    }
+    try {
+      if (next.done) return await writer.close();
+      await writer.write(next.value);
+    } catch (reason) {
+      reader.cancel(reason).catch(() => {});
+      return;
+    }
+  }
 };
 
 // A body to be stored whose stream failed on the way; why is kept as its cause.
@@ -60,7 +96,11 @@ async function operate(fetcher, binding, operation, document, bytes) {
       throw coded("invalid_key", "the key is too long");
     }
     headers.set("x-edge-doc", toBase64(own.toUtf8(written(document))));
-    body = bytes instanceof own.ReadableStream ? guarded(bytes, exchange) : bytes;
+    try {
+      body = bytes instanceof own.ReadableStream ? guarded(bytes, exchange) : bytes;
+    } catch (reason) {
+      throw undelivered(reason);
+    }
   }
   let answer;
   try {
@@ -72,6 +112,7 @@ async function operate(fetcher, binding, operation, document, bytes) {
     });
   } catch (reason) {
     if (exchange.signal.aborted) throw undelivered(exchange.signal.reason);
+    if (measured.has(bytes)) throw undelivered(reason);
     throw coded("backend_unavailable", "the data service did not answer");
   }
   if (answer.status === 200) return answer;

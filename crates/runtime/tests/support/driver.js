@@ -1,5 +1,11 @@
 // Calls whatever binding method the request names. Bytes travel as {"$b64": "..."}.
 const b64 = (bytes) => btoa(String.fromCharCode(...bytes));
+const measured = (text, length, identity) => {
+  const { readable, writable } = identity ? new IdentityTransformStream() : new FixedLengthStream(length);
+  const writer = writable.getWriter();
+  writer.write(new TextEncoder().encode(text)).then(() => writer.close()).catch(() => {});
+  return readable;
+};
 const into = (v) =>
   v === null || typeof v !== "object" ? v
   : Array.isArray(v) ? v.map(into)
@@ -7,6 +13,7 @@ const into = (v) =>
   : "$nan" in v ? NaN
   : "$date" in v ? new Date(v.$date)
   : "$big" in v ? 1n
+  : "$measured" in v ? measured(v.$measured, v.length, v.identity)
   : "$stream" in v ? new ReadableStream({
       start(c) { for (const text of v.$stream) c.enqueue(new TextEncoder().encode(text)); if (!v.fail) c.close(); },
       pull(c) { c.error(new Error("the source failed")); } })
