@@ -36,7 +36,7 @@ pub(crate) fn changed(
         return Vec::new();
     }
     let live = live(session, planned);
-    let world = World::new(live, BTreeMap::new(), Vec::new(), &planned.plan);
+    let world = World::new(live, BTreeMap::new(), Vec::new());
     let ahead = Ahead {
         written: written(planned),
         now: Exported {
