@@ -113,6 +113,9 @@ pub(crate) async fn connection<S, F>(
 
 async fn answer(ingress: &Ingress, front: &Front, request: Request<Incoming>) -> Response<OutBody> {
     let (parts, body) = request.into_parts();
+    if parts.headers.get_all(header::HOST).iter().nth(1).is_some() {
+        return said(400, "a request has one Host header");
+    }
     let hostname = match front {
         Front::Endpoint(hostname) => Some(hostname.clone()),
         Front::AnyHost => asked(&parts),

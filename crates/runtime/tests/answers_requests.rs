@@ -216,6 +216,13 @@ async fn ingress_routes_by_host_and_tells_addresses() {
         (200, "http://API.test.:80/x".into())
     );
     assert_eq!(get("other.test", "/x").await.0, 404);
+    let two = Request::get("/x")
+        .header("host", "api.test")
+        .header("host", "other.test")
+        .body(Full::default())
+        .unwrap();
+    let answer = support::request_to(&host.client, &ingress, two).await;
+    assert_eq!(answer.unwrap().0, 400);
     let told = get("127.0.0.1", "/.well-known/notation/addresses/api.test").await;
     assert_eq!(
         told,

@@ -154,6 +154,27 @@ async fn execute_commits_query_rolls_back_and_a_transaction_is_all_or_nothing() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_full_text_index_of_a_migration_is_searched() {
+    let host = host().await;
+    let sql = "CREATE VIRTUAL TABLE page USING fts5(body)";
+    let migrated = host
+        .runtime
+        .migrate(&"db".into(), vec![file("9.sql", sql)])
+        .await;
+    migrated.unwrap();
+    for body in ["a cycle of two", "a chain"] {
+        let insert = json!(["INSERT INTO page (body) VALUES (?1)", [body]]);
+        host.call("DB", "execute", insert).await;
+    }
+    let found = json!(["SELECT body FROM page WHERE page MATCH 'cycle'"]);
+    assert_eq!(
+        host.call("DB", "query", found).await["rows"],
+        json!([{ "body": "a cycle of two" }])
+    );
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn statements_outside_the_policy_are_refused_and_change_nothing() {
     let host = host().await;
     for sql in [

@@ -57,6 +57,8 @@ fn allowed(policy: Policy, action: &AuthAction<'_>) -> bool {
             | AuthAction::CreateTrigger { table_name, .. }
             | AuthAction::CreateIndex { table_name, .. },
         ) => !is_ledger(table_name),
+        // Full-text indexes ask for it by themselves.
+        (Policy::Runtime, AuthAction::Pragma { pragma_name, .. }) => *pragma_name == "data_version",
         (Policy::Migration, AuthAction::Pragma { pragma_name, .. }) => {
             READABLE_PRAGMAS.contains(&pragma_name.to_ascii_lowercase().as_str())
         }
@@ -80,7 +82,8 @@ fn allowed(policy: Policy, action: &AuthAction<'_>) -> bool {
 
 const FORBIDDEN_FUNCTIONS: [&str; 4] =
     ["load_extension", "readfile", "writefile", "fts3_tokenizer"];
-const READABLE_PRAGMAS: [&str; 7] = [
+const READABLE_PRAGMAS: [&str; 8] = [
+    "data_version",
     "foreign_key_check",
     "foreign_key_list",
     "defer_foreign_keys",
