@@ -476,7 +476,21 @@ impl Line {
             why: format!("{name} exists already and cannot be read yet"),
             after: backoff(times, None),
         };
-        match self.look_for(ty, job).await {
+        let looked = self.look_for(ty, job).await;
+        // What is taken and cannot be read as this type may be of another one.
+        if matches!(looked, Ok(Looked::Absent)) {
+            let owner = self.owner(&job.draft);
+            let other = self.looker().of_another_type(ty, &owner, name).await;
+            if let Some((other, found)) = other {
+                return Next::Fail(StepError::OtherType {
+                    name: name.to_owned(),
+                    ty: other,
+                    wanted: ty.name.clone(),
+                    owner: owner_text(&found.tags),
+                });
+            }
+        }
+        match looked {
             Ok(Looked::Ours(found)) if ty.tags || ours => {
                 Next::Done(Now::Found(draft::found(ty, &job.draft, found)))
             }

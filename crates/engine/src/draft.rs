@@ -158,6 +158,21 @@ pub(crate) fn observed(
     now
 }
 
+/// Whether a read says what is recorded: the parameters last set, and outputs seen before.
+pub(crate) fn is_as_recorded(ty: &ResourceType, record: &Record, found: &Found) -> bool {
+    let now = observed(ty, record, &found.params, &found.object.outputs);
+    let computed = |outputs: &Params| -> Params {
+        let known = outputs.iter().filter(|(name, _)| {
+            record.outputs.contains_key(*name) && !record.applied.contains_key(*name)
+        });
+        known
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    };
+    now.applied == record.applied
+        && differing(ty, &computed(&record.outputs), &computed(&now.outputs)).is_empty()
+}
+
 /// A sensitive field's value, hidden.
 pub(crate) fn hidden(ty: &ResourceType, name: &str, value: Value) -> Value {
     let sensitive = ty.fields.get(name).is_some_and(|field| field.sensitive);

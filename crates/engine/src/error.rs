@@ -33,6 +33,9 @@ pub enum EngineError {
     /// Providers could not say what is there.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Observe(Vec<ObserveFailure>),
+    /// Recorded objects have no tags any more: nothing says that they are still ours.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    LostTags(Vec<LostTags>),
     /// The person stopped it before the first step.
     #[error("interrupted before the first step")]
     Interrupted,
@@ -99,6 +102,18 @@ pub struct ObserveFailure {
     pub reason: String,
 }
 
+/// A recorded object without tags.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{key} is recorded as {resource}, but it has lost its tags: it may be somebody else's by now"
+)]
+pub struct LostTags {
+    /// Which resource.
+    pub resource: ResourceId,
+    /// The key of its object.
+    pub key: String,
+}
+
 impl EngineError {
     /// Stable code; its page is in `docs/errors/`. Of a plan error, the first problem's.
     pub fn code(&self) -> &'static str {
@@ -113,6 +128,7 @@ impl EngineError {
             EngineError::MissingSecrets(_) => "run::missing_secrets",
             EngineError::Ambiguous(_) => "run::ambiguous_create",
             EngineError::Observe(_) => "run::cannot_read",
+            EngineError::LostTags(_) => "run::lost_tags",
             EngineError::Interrupted => "run::interrupted",
             EngineError::NoSuchResource { .. } => "run::no_such_resource",
             EngineError::AlreadyRecorded { .. } => "run::already_recorded",
@@ -162,6 +178,17 @@ impl EngineError {
                 "run again when the provider answers, or with --no-refresh to believe the records"
                     .into()
             }
+            EngineError::LostTags(objects) => objects
+                .iter()
+                .map(|object| {
+                    let id = &object.resource;
+                    format!(
+                        "take it back with --adopt {id}, or leave it alone with `notation state rm \
+                         ENTRY {id}`"
+                    )
+                })
+                .collect::<Vec<_>>()
+                .join("\n"),
             EngineError::Interrupted => "nothing was changed".into(),
             EngineError::NoSuchResource { .. } => {
                 "`notation state list ENTRY` lists what is recorded, `notation graph ENTRY` what \

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use notation_model::{DeploymentId, Look, Owner, ResourceId, ResourceType};
+use notation_model::{DeploymentId, Look, Owner, ResourceId, ResourceType, TypeName};
 use notation_provider::{Found, LookFor, OpError};
 
 use crate::{Session, limits::Limits};
@@ -50,9 +50,9 @@ impl Looker<'_> {
     ) -> Result<Looked, OpError> {
         let found = match ty.look {
             Look::Never | Look::IdempotentCreate => return Ok(Looked::Cannot),
-            Look::Owner => self.until_lag(ty, owner, LookFor::Mine(owner)).await?,
+            Look::Owner => self.present(ty, owner, LookFor::Mine(owner)).await?,
             Look::Key if key.is_empty() => return Ok(Looked::Cannot),
-            Look::Key => self.until_lag(ty, owner, LookFor::Key(key)).await?,
+            Look::Key => self.present(ty, owner, LookFor::Key(key)).await?,
         };
         Ok(match found {
             None => Looked::Absent,
@@ -61,18 +61,52 @@ impl Looker<'_> {
         })
     }
 
+    /// The object of another type that has a key which excludes keys of `ty`, if one can be seen.
+    pub(crate) async fn of_another_type(
+        &self,
+        ty: &ResourceType,
+        owner: &Owner,
+        key: &str,
+    ) -> Option<(TypeName, Found)> {
+        let others = self.session.registry.types().iter().filter(|other| {
+            other.name != ty.name
+                && other.identity_space == ty.identity_space
+                && other.look == Look::Key
+        });
+        for other in others {
+            // A look that fails tells nothing.
+            let found = self.read(other, owner, LookFor::Key(key)).await;
+            if let Ok(Some(found)) = found {
+                return Some((other.name.clone(), found));
+            }
+        }
+        None
+    }
+
     /// Reads; when nothing is there, again until reads of the type no longer lag.
-    pub(crate) async fn until_lag(
+    pub(crate) async fn present(
         &self,
         ty: &ResourceType,
         owner: &Owner,
         look: LookFor<'_>,
     ) -> Result<Option<Found>, OpError> {
+        self.until_lag(ty, owner, look, &Option::is_some).await
+    }
+
+    /// Reads; when the answer is not what is expected, again until reads of the type no longer
+    /// lag: only then it counts.
+    pub(crate) async fn until_lag(
+        &self,
+        ty: &ResourceType,
+        owner: &Owner,
+        look: LookFor<'_>,
+        expected: &(dyn Fn(&Option<Found>) -> bool + Sync),
+    ) -> Result<Option<Found>, OpError> {
         let mut waited = Duration::ZERO;
         let mut times = 1;
         loop {
             let found = self.read(ty, owner, look.clone()).await?;
-            if found.is_some() || waited >= ty.read_lag {
+            if expected(&found) || waited >= ty.read_lag {
                 return Ok(found);
             }
             let delay = backoff(times, None).min(ty.read_lag - waited);
@@ -123,6 +157,11 @@ pub(crate) fn of_deployment(deployment: &DeploymentId, tags: &BTreeMap<String, S
         && is("notation:entry", deployment.entry.as_str())
 }
 
+/// Whether tags name anybody.
+pub(crate) fn has_owner(tags: &BTreeMap<String, String>) -> bool {
+    tags.keys().any(|tag| tag.starts_with("notation:"))
+}
+
 /// Whom tags name, for people.
 pub(crate) fn owner_text(tags: &BTreeMap<String, String>) -> String {
     let tag = |key: &str| tags.get(key).map(String::as_str);
@@ -136,5 +175,23 @@ pub(crate) fn owner_text(tags: &BTreeMap<String, String>) -> String {
             format!("{app}:{stage}:{entry} (resource {resource})")
         }
         _ => "somebody else (it has no tags of a deployment)".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_from_100_ms_to_10_s_unless_the_provider_asks_for_another() {
+        let delays: Vec<u128> = (1..=9)
+            .map(|times| backoff(times, None).as_millis())
+            .collect();
+        assert_eq!(
+            delays,
+            [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]
+        );
+        assert_eq!(backoff(u32::MAX, None), LONGEST_DELAY);
+        assert_eq!(backoff(1, Some(700)).as_millis(), 700);
     }
 }

@@ -5,22 +5,24 @@ use std::collections::BTreeMap;
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use notation_model::{Incarnation, Look, Owner, Record, ResourceType};
 use notation_planner::{Observation, Observed};
-use notation_provider::LookFor;
+use notation_provider::{Found, LookFor};
 
 use crate::{
-    EngineError, ObserveFailure,
-    look::{Looker, of_deployment},
+    EngineError, ObserveFailure, draft,
+    look::{Looker, has_owner, of_deployment},
 };
 
 /// Reads every recorded object that can be read, at most `parallelism` at a time.
 ///
-/// An object whose tags name another deployment is somebody else's by now: ours is gone.
+/// An object whose tags name another deployment is somebody else's by now: ours is gone. One that
+/// has lost its tags is returned beside what was observed: it must not be written without being
+/// asked to (`engine.md` §8, *Ownership*).
 /// Errors: [`EngineError::Observe`] with every read that failed.
 pub(crate) async fn observe(
     looker: &Looker<'_>,
     records: &BTreeMap<Incarnation, Record>,
     parallelism: usize,
-) -> Result<Observed, EngineError> {
+) -> Result<(Observed, Vec<Incarnation>), EngineError> {
     let types = looker.session.registry.types();
     let readable: Vec<(&ResourceType, &Record)> = records
         .values()
@@ -44,10 +46,14 @@ pub(crate) async fn observe(
         answers.push(answer);
     }
     let mut observed = Observed::default();
+    let mut untagged = Vec::new();
     let mut failures = Vec::new();
     for (record, answer) in answers {
         match answer {
-            Ok(observation) => {
+            Ok((observation, tagged)) => {
+                if tagged == Tagged::LostItsTags {
+                    untagged.push(record.incarnation.clone());
+                }
                 observed.0.insert(record.incarnation.clone(), observation);
             }
             Err(reason) => failures.push(ObserveFailure {
@@ -58,18 +64,28 @@ pub(crate) async fn observe(
         }
     }
     failures.sort_by(|one, other| one.resource.cmp(&other.resource));
+    untagged.sort();
     if failures.is_empty() {
-        Ok(observed)
+        Ok((observed, untagged))
     } else {
         Err(EngineError::Observe(failures))
     }
+}
+
+/// Whether an object says that it is ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tagged {
+    /// It does, or nobody asks.
+    Fine,
+    /// It has no tags of any deployment, and ours had.
+    LostItsTags,
 }
 
 async fn read<'r>(
     looker: &Looker<'_>,
     ty: &ResourceType,
     record: &'r Record,
-) -> (&'r Record, Result<Observation, String>) {
+) -> (&'r Record, Result<(Observation, Tagged), String>) {
     let deployment = &looker.session.deployment;
     let owner = Owner {
         deployment: deployment.clone(),
@@ -77,20 +93,37 @@ async fn read<'r>(
         generation: record.incarnation.generation,
     };
     let look = LookFor::Key(&record.key);
-    let found = looker.until_lag(ty, &owner, look).await;
-    let observation = found
-        .map_err(|error| error.to_string())
-        .map(|found| match found {
-            None => Observation::Gone,
-            Some(found)
-                if ty.tags && !of_deployment(deployment, &found.tags) && !record.in_doubt =>
-            {
-                Observation::Gone
-            }
-            Some(found) => Observation::There {
-                params: found.params,
-                outputs: found.object.outputs,
-            },
-        });
+    // What differs from the record may be older than it, as long as reads lag.
+    let as_recorded = |found: &Option<Found>| match found {
+        None => record.gone,
+        Some(_) if record.in_doubt => true,
+        Some(found) => {
+            let tagged = !ty.tags || !ty.updates || of_deployment(deployment, &found.tags);
+            tagged && !record.gone && draft::is_as_recorded(ty, record, found)
+        }
+    };
+    let found = looker.until_lag(ty, &owner, look, &as_recorded).await;
+    let observation = found.map_err(|error| error.to_string()).map(|found| {
+        let Some(found) = found else {
+            return (Observation::Gone, Tagged::Fine);
+        };
+        // What is adopted has other tags until it is written; a type without update keeps them.
+        let ours =
+            !ty.tags || !ty.updates || record.in_doubt || of_deployment(deployment, &found.tags);
+        let lost = !ours && !record.gone && !has_owner(&found.tags);
+        if !ours && !lost {
+            return (Observation::Gone, Tagged::Fine);
+        }
+        let there = Observation::There {
+            params: found.params,
+            outputs: found.object.outputs,
+        };
+        let tagged = if lost {
+            Tagged::LostItsTags
+        } else {
+            Tagged::Fine
+        };
+        (there, tagged)
+    });
     (record, observation)
 }

@@ -15,7 +15,7 @@ use notation_planner::{
 use notation_state::{DeploymentState, Hold, OpenIntent};
 
 use crate::{
-    DriftCheck, EngineError, ExportChange, Report, RunOptions, Session,
+    DriftCheck, EngineError, ExportChange, LostTags, Report, RunOptions, Session,
     call::Line,
     draft, exports,
     hold::{self, Held},
@@ -58,8 +58,8 @@ pub async fn plan(
         max_attempts: options.max_attempts,
     };
     let former = former(desired);
-    let recovered = recover::look(&looker, &state, &former, options.parallelism).await?;
-    let observed = look_around(&looker, &recovered, options).await?;
+    let mut recovered = recover::look(&looker, &state, &former, options.parallelism).await?;
+    let observed = look_around(&looker, &mut recovered, options).await?;
     let mut planned = make_plan(
         session,
         desired,
@@ -197,10 +197,10 @@ async fn get_ready(
 ) -> Result<Ready, EngineError> {
     let (session, options) = (&line.session, &line.options);
     let state = session.store.load(&session.deployment).await?;
-    let recovered = recovered(line, &state).await?;
+    let mut recovered = recovered(line, &state).await?;
     line.blank
         .store(recovered.records.is_empty(), Ordering::Relaxed);
-    let observed = look_around(&line.looker(), &recovered, options).await?;
+    let observed = look_around(&line.looker(), &mut recovered, options).await?;
     let mut planned = make_plan(
         session,
         desired,
@@ -292,14 +292,37 @@ fn former(desired: &DesiredGraph) -> BTreeMap<ResourceId, Vec<ResourceId>> {
         .collect()
 }
 
+/// Reads what is recorded. An object without tags is written in full when a person takes it back,
+/// so that it has them again.
+///
+/// Errors: [`EngineError::LostTags`] with all that nobody takes back.
 async fn look_around(
     looker: &Looker<'_>,
-    recovered: &Recovered,
+    recovered: &mut Recovered,
     options: &RunOptions,
 ) -> Result<Observed, EngineError> {
-    match options.drift {
-        DriftCheck::Skip => Ok(Observed::default()),
-        DriftCheck::Read => observe(looker, &recovered.records, options.parallelism).await,
+    if options.drift == DriftCheck::Skip {
+        return Ok(Observed::default());
+    }
+    let (observed, untagged) = observe(looker, &recovered.records, options.parallelism).await?;
+    let mut lost = Vec::new();
+    for incarnation in untagged {
+        let Some(record) = recovered.records.get_mut(&incarnation) else {
+            continue;
+        };
+        if options.adopt.contains(&incarnation.resource) {
+            record.in_doubt = true;
+        } else {
+            lost.push(LostTags {
+                resource: incarnation.resource,
+                key: record.key.clone(),
+            });
+        }
+    }
+    if lost.is_empty() {
+        Ok(observed)
+    } else {
+        Err(EngineError::LostTags(lost))
     }
 }
 

@@ -146,7 +146,7 @@ async fn fate(
                 return Ok(Fate::NotDone);
             }
             let look = LookFor::Key(&draft.key);
-            Ok(match looker.read(ty, &owner, look).await? {
+            Ok(match looker.present(ty, &owner, look).await? {
                 None => Fate::Gone,
                 Some(_) => Fate::NotDone,
             })

@@ -112,6 +112,20 @@ pub enum StepError {
         /// Its type.
         ty: TypeName,
     },
+    /// The name is taken by an object of another type.
+    #[error(
+        "{name} exists already, as a {ty} that belongs to {owner}; it cannot become a {wanted}"
+    )]
+    OtherType {
+        /// The name.
+        name: String,
+        /// What has it.
+        ty: TypeName,
+        /// What was to have it.
+        wanted: TypeName,
+        /// Whose it is.
+        owner: String,
+    },
     /// A create was cut off and nobody can tell whether it happened.
     #[error("the answer to a create was lost ({last}) and the type cannot be looked up")]
     Ambiguous {
@@ -183,6 +197,7 @@ impl StepError {
             StepError::Provider(_) => "run::provider_refused",
             StepError::Attempts { .. } => "run::out_of_attempts",
             StepError::Taken { .. } | StepError::NotAdoptable { .. } => "run::not_ours",
+            StepError::OtherType { .. } => "run::other_type",
             StepError::Ambiguous { .. } => "run::ambiguous_create",
             StepError::Store(error) => error.code(),
             StepError::Unsettled(_) => "run::unsettled",
@@ -214,13 +229,16 @@ impl StepError {
             StepError::NotAdoptable { .. } => {
                 "use another name, or delete that object at its provider first".into()
             }
+            StepError::OtherType { name, ty, .. } => {
+                format!("give {resource} another name, or delete the {ty} {name} yourself")
+            }
             StepError::Ambiguous { .. } => format!(
                 "look whether it exists, then `notation resolve ENTRY {resource} --created KEY` or \
                  `--absent`"
             ),
             StepError::Store(error) => error.help(),
             StepError::Unsettled(unsettled) => unsettled.help(),
-            StepError::WouldReplace { .. } => {
+            StepError::WouldReplace { resource, .. } => {
                 format!("if it may be replaced, deploy again with --replace {resource}")
             }
             StepError::ReplacedTwice { .. } => {

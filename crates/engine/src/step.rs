@@ -343,7 +343,8 @@ fn replacement(
         return None;
     }
     let resource = incarnation.resource.clone();
-    if run.replaced.contains(&resource) {
+    // By an earlier round, or by the plan itself.
+    if run.replaced.contains(&resource) || intended.supersedes.is_some() {
         return Some(StepEnd::failed(StepError::ReplacedTwice {
             resource,
             fields: fixed,

@@ -1,13 +1,7 @@
-//! What people do beside deploying: refresh, import, resolve, forget.
+//! What people do beside deploying and importing: refresh, resolve, forget.
 
-use std::collections::BTreeSet;
-
-use notation_model::{
-    DesiredGraph, Incarnation, Owner, Params, Record, RecordedEdge, ResourceId, Role as FieldRole,
-    SecretValue, Shape, Standing, Value,
-};
+use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretValue, Value};
 use notation_planner::Observation;
-use notation_provider::LookFor;
 use notation_state::{Call, Change, Event, OpenIntent, Outcome};
 
 use crate::{
@@ -15,7 +9,6 @@ use crate::{
     call::Line,
     draft,
     hold::{self, Held},
-    look::{owner_text, owns},
     observe::observe,
     prepare::{line, recovered},
     recover::not_recorded,
@@ -56,7 +49,9 @@ async fn refresh_held(line: &Line) -> Result<Refreshed, EngineError> {
     let session = &line.session;
     let state = session.store.load(&session.deployment).await?;
     let recovered = recovered(line, &state).await?;
-    let observed = observe(&line.looker(), &recovered.records, line.options.parallelism).await?;
+    // What lost its tags is looked at like anything else: nothing is changed.
+    let (observed, _) =
+        observe(&line.looker(), &recovered.records, line.options.parallelism).await?;
     let types = session.registry.types();
     let mut refreshed = Refreshed::default();
     let mut changes = Vec::new();
@@ -90,143 +85,6 @@ async fn refresh_held(line: &Line) -> Result<Refreshed, EngineError> {
         appended.map_err(|error| not_recorded(&error))?;
     }
     Ok(refreshed)
-}
-
-/// Adopts an existing object under a resource id of the program. The next deploy writes it in
-/// full, tags included.
-///
-/// Errors: [`EngineError::Foreign`] when its tags name another owner and `options.adopt` does
-/// not name the resource.
-pub async fn import(
-    session: &Session,
-    desired: &DesiredGraph,
-    id: &ResourceId,
-    key: &str,
-    options: &RunOptions,
-) -> Result<Record, EngineError> {
-    let (held, line) = hold_line(session, options, desired).await?;
-    let done = import_held(&line, desired, id, key).await;
-    finished(held, done).await
-}
-
-async fn import_held(
-    line: &Line,
-    desired: &DesiredGraph,
-    id: &ResourceId,
-    key: &str,
-) -> Result<Record, EngineError> {
-    let session = &line.session;
-    let state = session.store.load(&session.deployment).await?;
-    let recovered = recovered(line, &state).await?;
-    let program = || EngineError::NoSuchResource {
-        resource: id.clone(),
-        place: "the program",
-    };
-    let wanted = desired.resources.get(id).ok_or_else(program)?;
-    let types = session.registry.types();
-    let ty = types.get(&wanted.ty).ok_or_else(program)?;
-    let of_resource = recovered
-        .records
-        .values()
-        .filter(|record| record.incarnation.resource == *id);
-    // An id has one object, and an object has one id.
-    let recorded = |record: &&Record| {
-        let claims_key = record.ty == ty.name && record.key == key;
-        !record.gone && (record.incarnation.resource == *id || claims_key)
-    };
-    if let Some(record) = recovered.records.values().find(recorded) {
-        return Err(EngineError::AlreadyRecorded {
-            resource: record.incarnation.resource.clone(),
-            key: record.key.clone(),
-        });
-    }
-    let generation = of_resource
-        .map(|record| record.incarnation.generation + 1)
-        .max()
-        .unwrap_or(0);
-    let owner = Owner {
-        deployment: session.deployment.clone(),
-        resource: id.clone(),
-        generation,
-    };
-    let found = line
-        .looker()
-        .read(ty, &owner, LookFor::Key(key))
-        .await
-        .map_err(|error| {
-            EngineError::Observe(vec![crate::ObserveFailure {
-                resource: id.clone(),
-                key: key.to_owned(),
-                reason: error.to_string(),
-            }])
-        })?
-        .ok_or_else(|| EngineError::NoSuchObject {
-            ty: ty.name.clone(),
-            key: key.to_owned(),
-        })?;
-    let claimed = found.tags.keys().any(|tag| tag.starts_with("notation:"));
-    let ours = owns(&owner, &found.tags, &wanted.formerly);
-    if claimed && !ours && !line.options.adopt.contains(id) {
-        return Err(EngineError::Foreign {
-            resource: id.clone(),
-            key: key.to_owned(),
-            owner: owner_text(&found.tags),
-        });
-    }
-    let applied: Params = found
-        .params
-        .iter()
-        .filter(|(name, _)| {
-            ty.fields
-                .get(*name)
-                .is_some_and(|field| field.role == FieldRole::Param)
-        })
-        .map(|(name, value)| (name.clone(), draft::hidden(ty, name, value.clone())))
-        .collect();
-    let contributed: BTreeSet<&str> = wanted
-        .contributions
-        .iter()
-        .map(|contribution| contribution.field.as_str())
-        .collect();
-    let mut config = applied.clone();
-    config.retain(|name, _| !contributed.contains(name.as_str()));
-    let edges = wanted.edges().into_iter().filter_map(|edge| {
-        let to = recovered.records.values().find(|record| {
-            record.incarnation.resource == *edge.to && record.standing == Standing::Current
-        })?;
-        Some(RecordedEdge {
-            to: to.incarnation.clone(),
-            holds: edge.holds(ty),
-            via: edge.via,
-        })
-    });
-    let draft = Record {
-        incarnation: Incarnation {
-            resource: id.clone(),
-            generation,
-        },
-        ty: ty.name.clone(),
-        shape: Shape::Complete,
-        standing: Standing::Current,
-        key: key.to_owned(),
-        applied,
-        config,
-        contributions: Vec::new(),
-        outputs: Params::new(),
-        edges: edges.collect(),
-        marks: wanted.marks,
-        can_be_bare: wanted.cannot_be_bare(ty).is_none(),
-        gone: false,
-        in_doubt: ty.updates && !ours,
-        version: 0,
-    };
-    let record = draft::answered(ty, &draft, found.object);
-    let changes = changes_for(&recovered.records, None, record.clone());
-    let appended = line
-        .append(Vec::new(), changes.into_iter().map(Change::put).collect())
-        .await;
-    appended.map_err(|error| not_recorded(&error))?;
-    Ok(record)
 }
 
 /// Answers for a create whose outcome nobody can tell.
@@ -316,7 +174,7 @@ async fn forget_held(line: &Line, id: &ResourceId) -> Result<Vec<Incarnation>, E
     Ok(recorded)
 }
 
-async fn hold_line(
+pub(crate) async fn hold_line(
     session: &Session,
     options: &RunOptions,
     desired: &DesiredGraph,
@@ -326,7 +184,10 @@ async fn hold_line(
     Ok((held, line))
 }
 
-async fn finished<T>(held: Held, done: Result<T, EngineError>) -> Result<T, EngineError> {
+pub(crate) async fn finished<T>(
+    held: Held,
+    done: Result<T, EngineError>,
+) -> Result<T, EngineError> {
     let released = held.release().await;
     let done = done?;
     released?;

@@ -336,6 +336,7 @@ pub fn failure(root: &std::path::Path, deployment: &DeploymentId, error: EngineE
         EngineError::MissingSecrets(_)
         | EngineError::Ambiguous(_)
         | EngineError::Observe(_)
+        | EngineError::LostTags(_)
         | EngineError::NoSuchResource { .. }
         | EngineError::AlreadyRecorded { .. }
         | EngineError::NoSuchObject { .. }
