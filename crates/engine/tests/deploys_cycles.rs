@@ -422,3 +422,52 @@ async fn exports_are_resolved_and_kept() {
     let report = bench.destroy().await.unwrap();
     assert!(report.outputs.is_empty());
 }
+
+#[tokio::test]
+async fn a_change_that_reaches_an_immutable_field_while_settling_stops_before_the_write() {
+    // a is updated after b was made, and its version goes into the region of b.
+    let program = Program::new([
+        worker("a").binds("b"),
+        worker("b").set("region", out("a", "versionId")),
+    ]);
+    let bench = Bench::new();
+    let report = bench.deploy(&program).await.unwrap();
+    let [failed] = report.failed.as_slice() else {
+        panic!("{:?}", report.failed)
+    };
+    let said = failed.error.to_string();
+    assert!(
+        said.contains("region of b") && said.contains("a.versionId"),
+        "{said}"
+    );
+    let help = failed.error.help(&failed.resource);
+    assert!(help.contains("--replace b"), "{help}");
+    assert_eq!(bench.cloud.object("shop-dev-b").unwrap().writes, 1);
+}
+
+#[tokio::test]
+async fn a_resource_is_replaced_at_most_once_per_deploy() {
+    // Whatever replaces b changes a, which replaces b.
+    let program = |code: &str| {
+        Program::new([
+            worker("a").set("code", code).binds("b"),
+            worker("b").set("region", out("a", "versionId")),
+        ])
+    };
+    let mut bench = Bench::new();
+    bench.deploy(&program("one")).await.unwrap();
+    bench.options.plan.replace.insert(id("b"));
+    let report = bench.deploy(&program("two")).await.unwrap();
+    let [failed] = report.failed.as_slice() else {
+        panic!("{:?}", report.failed)
+    };
+    assert_eq!(
+        failed.error.code(),
+        "run::replaced_twice",
+        "{}",
+        failed.error
+    );
+    let creates = bench.cloud.writes();
+    let creates = creates.iter().filter(|call| call.starts_with("create b-"));
+    assert_eq!(creates.count(), 1);
+}

@@ -14,7 +14,7 @@ use notation_state::MemoryStore;
 use support::{
     Bench, Fault, Program,
     cloud::What,
-    power::{Power, PoweredCloud, PoweredStore},
+    power::{Power, powered},
     program::{id, out, resource, text, worker},
 };
 
@@ -22,12 +22,7 @@ use support::{
 async fn stopped_after_call(bench: &Bench, program: &Program, number: u32) {
     // Seams per call: append, append, call, call.
     let power = Power::cut_at(number * 6 - 2);
-    let cloud = PoweredCloud(bench.cloud.clone(), power.clone());
-    let session = notation_engine::Session {
-        store: Arc::new(PoweredStore(bench.store.clone(), power.clone())),
-        registry: Registry::new(vec![Arc::new(cloud)]).unwrap(),
-        ..bench.session.clone()
-    };
+    let session = powered(bench, &power);
     tokio::select! {
         report = deploy(&session, Arc::new(program.graph()), &bench.options) => {
             panic!("it was to be stopped: {report:?}")
@@ -164,15 +159,7 @@ async fn a_wait_and_its_data_survive_a_crash() {
         let bench = Bench::new();
         bench.cloud.fault(Fault::new("create", "a", What::Wait, 3));
         let power = Power::cut_at(2 + after * 4);
-        let session = notation_engine::Session {
-            store: Arc::new(PoweredStore(bench.store.clone(), power.clone())),
-            registry: Registry::new(vec![Arc::new(PoweredCloud(
-                bench.cloud.clone(),
-                power.clone(),
-            ))])
-            .unwrap(),
-            ..bench.session.clone()
-        };
+        let session = powered(&bench, &power);
         let graph = Arc::new(Program::new([worker("a")]).graph());
         tokio::select! {
             _ = deploy(&session, graph, &bench.options) => {}

@@ -1,19 +1,18 @@
-//! The power goes before and after every call and every journal append; the next run, whatever
-//! it is, ends in the world that was asked for.
+//! The power goes before and after every call and every journal append, in stories beyond the
+//! crash matrix: with state in a file, while a cycle settles, while something is made again.
 #![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
 mod support;
 
 use std::sync::Arc;
 
-use notation_engine::{RunOptions, Session, deploy};
+use notation_engine::{RunOptions, deploy};
 use notation_model::DesiredGraph;
-use notation_provider::Registry;
 use notation_state::{KeySource, SqliteStore};
 use support::{
     Bench, Cloud, Fault, Program,
     cloud::What,
-    power::{Power, PoweredCloud, PoweredStore},
+    power::{Power, powered},
     program::worker,
 };
 
@@ -41,13 +40,6 @@ fn pair_in(region: &str) -> Program {
     Program::new([
         worker("a").set("region", region).binds("b"),
         worker("b").binds("a"),
-    ])
-}
-
-fn named_pair_in(region: &str) -> Program {
-    Program::new([
-        worker("a").named("a").set("region", region).binds("b"),
-        worker("b").named("b").binds("a"),
     ])
 }
 
@@ -88,15 +80,6 @@ async fn cut_on(bench: Bench, story: &Story, at: u32) -> (Bench, Option<u32>) {
         () = power.went() => None,
     };
     (bench, finished)
-}
-
-fn powered(bench: &Bench, power: &Power) -> Session {
-    let cloud = PoweredCloud(bench.cloud.clone(), power.clone());
-    Session {
-        store: Arc::new(PoweredStore(bench.store.clone(), power.clone())),
-        registry: Registry::new(vec![Arc::new(cloud)]).unwrap(),
-        ..bench.session.clone()
-    }
 }
 
 /// The world that a program asks for, whatever was before.
@@ -151,36 +134,6 @@ async fn at_every_seam(story: Story) {
         at += 1;
     }
     assert!(at > 4, "there were seams");
-}
-
-#[tokio::test]
-async fn while_a_pair_is_set_up() {
-    at_every_seam(Story::new(Program::default(), Program::pair(), alone("a"))).await;
-}
-
-#[tokio::test]
-async fn while_a_pair_is_destroyed() {
-    at_every_seam(Story::new(Program::pair(), Program::default(), alone("b"))).await;
-}
-
-#[tokio::test]
-async fn while_a_member_is_replaced_side_by_side() {
-    at_every_seam(Story::new(pair_in("us"), pair_in("eu"), alone("b"))).await;
-}
-
-#[tokio::test]
-async fn while_a_member_with_a_written_name_is_replaced() {
-    at_every_seam(Story::new(
-        named_pair_in("us"),
-        named_pair_in("eu"),
-        Program::new([worker("b").named("b")]),
-    ))
-    .await;
-}
-
-#[tokio::test]
-async fn while_a_ring_of_three_has_one_replaced() {
-    at_every_seam(Story::new(ring_in("us"), ring_in("eu"), Program::pair())).await;
 }
 
 #[tokio::test]
@@ -243,49 +196,6 @@ async fn while_a_member_found_gone_is_made_again() {
             break;
         }
     }
-}
-
-/// A fault on the calls of one member, at every call, with and without a cut.
-async fn with_fault(what: What, times: u32) {
-    for (op, name) in [
-        ("create", "a"),
-        ("update", "b"),
-        ("delete", "a"),
-        ("any", ""),
-    ] {
-        for (first, second) in [
-            (Program::default(), Program::pair()),
-            (Program::pair(), Program::default()),
-            (named_pair_in("us"), named_pair_in("eu")),
-        ] {
-            let mut story = Story::new(first, second, Program::default());
-            story.faults = vec![Fault::new(op, name, what.clone(), times)];
-            for at in 1.. {
-                let (bench, finished) = cut(&story, at).await;
-                ends_in(&bench, &story.second.graph(), at, "deployed again").await;
-                if finished.is_some() {
-                    break;
-                }
-                let (bench, _) = cut(&story, at).await;
-                ends_in(&bench, &DesiredGraph::default(), at, "destroyed").await;
-            }
-        }
-    }
-}
-
-#[tokio::test]
-async fn with_lost_replies() {
-    with_fault(What::LoseReply, 1).await;
-}
-
-#[tokio::test]
-async fn with_transient_failures() {
-    with_fault(What::Transient, 2).await;
-}
-
-#[tokio::test]
-async fn with_calls_that_take_their_time() {
-    with_fault(What::Wait, 2).await;
 }
 
 #[tokio::test]

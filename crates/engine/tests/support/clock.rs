@@ -24,6 +24,11 @@ impl TestClock {
         TestClock(AtomicU64::new(3_600_000), false)
     }
 
+    /// One that shows this time and only jumps when told to.
+    pub fn at(now_ms: u64) -> TestClock {
+        TestClock(AtomicU64::new(now_ms), false)
+    }
+
     pub fn jump(&self, by_ms: u64) {
         self.0.fetch_add(by_ms, Ordering::Relaxed);
     }

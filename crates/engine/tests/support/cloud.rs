@@ -18,6 +18,8 @@ pub struct Cloud(Arc<Mutex<Account>>);
 #[derive(Default)]
 struct Account {
     objects: BTreeMap<String, Thing>,
+    /// What was there before the last write, by name.
+    earlier: BTreeMap<String, Option<Thing>>,
     /// How often a name was created.
     created: BTreeMap<String, u64>,
     made: u64,
@@ -28,6 +30,8 @@ struct Account {
     tickets: BTreeMap<String, u32>,
     running: usize,
     most_running: usize,
+    /// Makes calls that run at the same time end in another order; 0 in none.
+    chance: u64,
     no_reads: bool,
 }
 
@@ -41,23 +45,30 @@ pub struct Thing {
     pub writes: u64,
 }
 
-/// What shall go wrong, `times` times, with calls `op` on objects whose name ends like this.
+/// What shall go wrong, `times` times, with calls `op` on objects whose name ends like this. `op`
+/// may be `any`, and `write` for whatever is not a read.
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub op: &'static str,
     pub name: &'static str,
     pub what: What,
     pub times: u32,
+    /// So many matching calls go well before.
+    pub after: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     Fail,
     Transient,
+    /// Transient, and the provider says when to come again.
+    Throttle,
     LoseReply,
     Wait,
     InUse,
     Absent,
+    /// A read answers what was true before the last write.
+    Stale,
     Panic,
 }
 
@@ -68,6 +79,15 @@ impl Fault {
             name,
             what,
             times,
+            after: 0,
+        }
+    }
+
+    /// Only the call of this number, from 1.
+    pub fn nth(op: &'static str, number: u32, what: What, times: u32) -> Fault {
+        Fault {
+            after: number - 1,
+            ..Fault::new(op, "", what, times)
         }
     }
 }
@@ -89,6 +109,16 @@ impl Cloud {
 
     pub fn forget_faults(&self) {
         self.account().faults.clear();
+    }
+
+    /// How many faults are still to come.
+    pub fn faults_left(&self) -> usize {
+        let account = self.account();
+        account
+            .faults
+            .iter()
+            .filter(|fault| fault.times > 0)
+            .count()
     }
 
     /// Writes so far, e.g. `create a{b}`; names without `shop-dev-`.
@@ -138,6 +168,24 @@ impl Cloud {
         thing.params.insert(field.to_owned(), value);
     }
 
+    /// Who refers to whom and with what parameters, by resource: the same for two accounts when
+    /// they differ in nothing but how often something was replaced.
+    pub fn world(&self) -> BTreeMap<String, Vec<(String, String)>> {
+        let account = self.account();
+        let resource = |thing: &Thing| thing.tags["notation:resource"].clone();
+        let mut world: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+        for (name, thing) in &account.objects {
+            let mut text = format!("{:?}", thing.params);
+            for (other, it) in &account.objects {
+                text = text.replace(&format!("{other:?}"), &resource(it));
+            }
+            let shown = text.replace(&format!("{name:?}"), "itself");
+            let of = world.entry(resource(thing)).or_default();
+            of.push((thing.ty.clone(), shown));
+        }
+        world
+    }
+
     pub fn most_running(&self) -> usize {
         self.account().most_running
     }
@@ -150,10 +198,26 @@ impl Cloud {
             account.most_running = account.most_running.max(account.running);
         }
         let running = Running(self.clone());
-        for _ in 0..20 {
+        for _ in 0..self.patience() {
             tokio::task::yield_now().await;
         }
         running
+    }
+
+    /// Calls take their time by chance.
+    pub fn shuffle(&self, seed: u64) {
+        self.account().chance = seed | 1;
+    }
+
+    fn patience(&self) -> u64 {
+        let mut account = self.account();
+        if account.chance == 0 {
+            return 20;
+        }
+        account.chance ^= account.chance << 13;
+        account.chance ^= account.chance >> 7;
+        account.chance ^= account.chance << 17;
+        account.chance % 60
     }
 }
 
@@ -200,11 +264,27 @@ fn refers(params: &Params) -> Vec<String> {
 
 impl Account {
     fn take_fault(&mut self, op: &str, name: &str) -> Option<What> {
-        let at = self.faults.iter().position(|fault| {
-            (fault.op == op || fault.op == "any") && name.ends_with(fault.name) && fault.times > 0
-        })?;
-        self.faults[at].times -= 1;
-        Some(self.faults[at].what.clone())
+        let matches = |fault: &Fault| {
+            let covers =
+                fault.op == op || fault.op == "any" || (fault.op == "write" && op != "read");
+            covers && name.ends_with(fault.name) && fault.times > 0
+        };
+        let mut taken = None;
+        for fault in self.faults.iter_mut().filter(|fault| matches(fault)) {
+            if fault.after > 0 {
+                fault.after -= 1;
+            } else if taken.is_none() {
+                fault.times -= 1;
+                taken = Some(fault.what.clone());
+            }
+        }
+        taken
+    }
+
+    /// Remembers what reads that are behind will answer.
+    fn about_to_write(&mut self, name: &str) {
+        let now = self.objects.get(name).cloned();
+        self.earlier.insert(name.to_owned(), now);
     }
 
     fn log(&mut self, op: &str, name: &str, params: Option<&Params>) {
@@ -256,6 +336,12 @@ impl Account {
                     after_ms: None,
                 });
             }
+            Some(What::Throttle) => {
+                return Err(OpError::Transient {
+                    message: "slower".into(),
+                    after_ms: Some(700),
+                });
+            }
             Some(What::InUse) => {
                 return Err(OpError::InUse {
                     held_by: HeldBy(vec!["somebody".into()]),
@@ -263,7 +349,7 @@ impl Account {
             }
             Some(What::Panic) => panic!("the provider is broken"),
             Some(What::LoseReply) => self.calls.push("lose the next reply".into()),
-            Some(What::Absent) | None => {}
+            Some(What::Absent | What::Stale) | None => {}
         }
         // The last answer may have been lost with the process that it was for.
         let brings = |number: u32| match &ctx.resume {
@@ -382,6 +468,7 @@ impl Provider for Cloud {
             account.refusals.push(error.to_string());
             return Err(error);
         }
+        account.about_to_write(&name);
         account.made += 1;
         let count = account.created.entry(name.clone()).or_default();
         *count += 1;
@@ -445,7 +532,8 @@ impl Provider for Cloud {
                 .map(|(name, _)| name.clone()),
         };
         let Some(name) = name else { return Ok(None) };
-        match account.take_fault("read", &name) {
+        let now = account.objects.get(&name).cloned();
+        let seen = match account.take_fault("read", &name) {
             Some(What::Transient) => {
                 return Err(OpError::Transient {
                     message: "try again".into(),
@@ -453,9 +541,11 @@ impl Provider for Cloud {
                 });
             }
             Some(What::Absent) => return Ok(None),
-            Some(_) | None => {}
-        }
-        Ok(account.objects.get(&name).map(|thing| {
+            Some(What::Stale) => account.earlier.get(&name).cloned().unwrap_or(now),
+            Some(_) | None => now,
+        };
+        let seen = seen.filter(|thing| thing.ty == ty.as_str());
+        Ok(seen.map(|thing| {
             let mut params = thing.params.clone();
             params.insert("tier".into(), Value::text("standard"));
             if let Some(Value::List(items)) = params.get_mut("bindings") {
@@ -487,7 +577,11 @@ impl Provider for Cloud {
         if let Some(wait) = account.before("update", key, ctx)? {
             return Ok(waiting(wait));
         }
-        if !account.objects.contains_key(key) {
+        if account
+            .objects
+            .get(key)
+            .is_none_or(|thing| thing.ty != ty.as_str())
+        {
             account.refusals.push(format!("not found {}", short(key)));
             return Err(OpError::NotFound);
         }
@@ -495,6 +589,7 @@ impl Provider for Cloud {
             account.refusals.push(error.to_string());
             return Err(error);
         }
+        account.about_to_write(key);
         let thing = account.objects.get_mut(key).unwrap();
         assert_eq!(
             thing.params.get("region"),
@@ -525,7 +620,7 @@ impl Provider for Cloud {
     async fn delete(
         &self,
         ctx: &OpContext<'_>,
-        _: &TypeName,
+        ty: &TypeName,
         key: &str,
         _: &Params,
     ) -> Result<Progress<()>, OpError> {
@@ -534,7 +629,11 @@ impl Provider for Cloud {
         if let Some(wait) = account.before("delete", key, ctx)? {
             return Ok(wait);
         }
-        if !account.objects.contains_key(key) {
+        if account
+            .objects
+            .get(key)
+            .is_none_or(|thing| thing.ty != ty.as_str())
+        {
             return Err(OpError::NotFound);
         }
         let holders: Vec<String> = account
@@ -553,6 +652,7 @@ impl Provider for Cloud {
                 held_by: HeldBy(holders),
             });
         }
+        account.about_to_write(key);
         account.objects.remove(key);
         account.log("delete", key, None);
         account.after()?;

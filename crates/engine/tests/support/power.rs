@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -12,13 +12,16 @@ use async_trait::async_trait;
 use notation_model::{
     DeploymentId, Owner, Params, ResourceType, SecretName, SecretValue, TypeName, Value,
 };
-use notation_provider::{Found, LookFor, Object, OpContext, OpError, Progress, Provider, Update};
+use notation_provider::{
+    Found, LookFor, Object, OpContext, OpError, Progress, Provider, Registry, Update,
+};
 use notation_state::{
-    Acquired, Batch, Claim, DeploymentState, Hold, StateStore, StoreError, Summary,
+    Acquired, Batch, Claim, DeploymentState, Event, Hold, Outcome, StateStore, StoreError, Summary,
 };
 use tokio::sync::watch;
 
-use super::Cloud;
+use super::{Bench, Cloud};
+use notation_engine::Session;
 
 /// Counts seams; at the chosen one the power goes. Clones share the count.
 #[derive(Clone)]
@@ -26,6 +29,22 @@ pub struct Power {
     seams: Arc<AtomicU32>,
     at: u32,
     off: Arc<watch::Sender<bool>>,
+    diary: Arc<Mutex<Vec<Line>>>,
+}
+
+/// What happened at a border, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Line {
+    /// An intent is durable.
+    Intent { step: String, token: String },
+    /// What became of a step is durable.
+    Outcome { step: String, outcome: Outcome },
+    /// The provider was called.
+    Call {
+        op: &'static str,
+        owner: Owner,
+        token: String,
+    },
 }
 
 impl Power {
@@ -35,7 +54,25 @@ impl Power {
             seams: Arc::default(),
             at,
             off: Arc::new(watch::channel(false).0),
+            diary: Arc::default(),
         }
+    }
+
+    /// Everything that happened so far.
+    pub fn diary(&self) -> Vec<Line> {
+        self.diary.lock().unwrap().clone()
+    }
+
+    fn write(&self, line: Line) {
+        self.diary.lock().unwrap().push(line);
+    }
+
+    fn called(&self, op: &'static str, ctx: &OpContext<'_>) {
+        self.write(Line::Call {
+            op,
+            owner: ctx.owner.clone(),
+            token: ctx.token.to_string(),
+        });
     }
 
     /// How many seams were passed.
@@ -62,6 +99,16 @@ impl Power {
     pub async fn went(&self) {
         let mut receiver = self.off.subscribe();
         drop(receiver.wait_for(|off| *off).await);
+    }
+}
+
+/// The same deployment, cloud and state, with this switch in between.
+pub fn powered(bench: &Bench, power: &Power) -> Session {
+    let cloud = PoweredCloud(bench.cloud.clone(), power.clone());
+    Session {
+        store: Arc::new(PoweredStore(bench.store.clone(), power.clone())),
+        registry: Registry::new(vec![Arc::new(cloud)]).unwrap(),
+        ..bench.session.clone()
     }
 }
 
@@ -95,7 +142,19 @@ impl StateStore for PoweredStore {
         batch: Batch,
     ) -> Result<(), StoreError> {
         self.1.seam().await;
+        let entries = batch.entries.clone();
         let appended = self.0.append(deployment, hold, batch).await;
+        for entry in entries.into_iter().filter(|_| appended.is_ok()) {
+            let step = entry.step;
+            match entry.event {
+                Event::Intent(intent) => self.1.write(Line::Intent {
+                    step,
+                    token: intent.token,
+                }),
+                Event::Outcome(outcome) => self.1.write(Line::Outcome { step, outcome }),
+                Event::Waiting { .. } | Event::Failed { .. } => {}
+            }
+        }
         self.1.seam().await;
         appended
     }
@@ -156,6 +215,7 @@ impl Provider for PoweredCloud {
         params: &Params,
     ) -> Result<Progress<Object>, OpError> {
         self.1.seam().await;
+        self.1.called("create", ctx);
         let answer = self.0.create(ctx, ty, params).await;
         self.1.seam().await;
         answer
@@ -177,6 +237,7 @@ impl Provider for PoweredCloud {
         update: Update<'_>,
     ) -> Result<Progress<Object>, OpError> {
         self.1.seam().await;
+        self.1.called("update", ctx);
         let answer = self.0.update(ctx, ty, key, update).await;
         self.1.seam().await;
         answer
@@ -189,6 +250,7 @@ impl Provider for PoweredCloud {
         outputs: &Params,
     ) -> Result<Progress<()>, OpError> {
         self.1.seam().await;
+        self.1.called("delete", ctx);
         let answer = self.0.delete(ctx, ty, key, outputs).await;
         self.1.seam().await;
         answer

@@ -87,6 +87,21 @@ impl Item {
         self
     }
 
+    /// Bound, in the config, to the name of a worker that was declared before.
+    pub fn made_with(self, other: &str) -> Item {
+        let binding = Expr::Map(BTreeMap::from([
+            ("type".into(), "service".into()),
+            ("service".into(), out(other, "Name")),
+        ]));
+        self.set("bindings", Expr::List(vec![binding]))
+    }
+
+    /// `placeholder: "never"`.
+    pub fn never_bare(mut self) -> Item {
+        self.0.marks.never_bare = true;
+        self
+    }
+
     pub fn formerly(mut self, id: &str) -> Item {
         self.0.formerly.push(id.parse().unwrap());
         self

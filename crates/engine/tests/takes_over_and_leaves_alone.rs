@@ -1,0 +1,186 @@
+//! Ownership: which objects are ours, which are left alone, and what importing one records.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
+
+mod support;
+
+use notation_engine::{EngineError, StepError, forget, import, plan, refresh};
+use support::{
+    Bench, Cloud, Program,
+    program::{id, resource, worker},
+};
+
+fn untag(cloud: &Cloud, name: &str) {
+    let mut thing = cloud.object(name).unwrap();
+    thing.tags.clear();
+    cloud.put(name, thing);
+}
+
+#[tokio::test]
+async fn an_object_of_another_type_under_a_wanted_name_stops_at_once_also_when_it_is_ours() {
+    let wanted = Program::new([worker("x").named("front")]);
+    for owner in ["shop:dev:main", "other:dev:main"] {
+        let before = Bench::on(Cloud::new(), owner.parse().unwrap());
+        let thing = Program::new([resource("sim/Thing", "x").named("front")]);
+        before.done(&thing).await;
+        // State was lost, or was never here.
+        for adopt in [false, true] {
+            let mut bench = Bench::on(before.cloud.clone(), support::shop());
+            if adopt {
+                bench.options.adopt.insert(id("x"));
+            }
+            let report = bench.deploy(&wanted).await.unwrap();
+            let failed = &report.failed[0];
+            assert_eq!(failed.attempt, 1, "{}", failed.error);
+            let said = failed.error.to_string();
+            assert!(
+                matches!(&failed.error, StepError::OtherType { ty, .. } if ty.as_str() == "sim/Thing"),
+                "{said}"
+            );
+            assert!(
+                said.contains(owner) && said.contains("sim/Worker"),
+                "{said}"
+            );
+            assert_eq!(bench.cloud.object("front").unwrap().writes, 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_recorded_object_that_lost_its_tags_is_neither_written_nor_deleted_unless_asked_for() {
+    let mut bench = Bench::new();
+    let program = Program::new([worker("a").set("code", "v1").binds("b"), worker("b")]);
+    let changed = Program::new([worker("a").set("code", "v2").binds("b"), worker("b")]);
+    bench.done(&program).await;
+    untag(&bench.cloud, "shop-dev-a");
+    untag(&bench.cloud, "shop-dev-b");
+    bench.cloud.forget_calls();
+    let graph = changed.graph();
+    let planned = plan(&bench.session, &graph, &bench.options).await.map(drop);
+    let deployed = bench.deploy(&changed).await.map(drop);
+    let destroyed = bench.destroy().await.map(drop);
+    for refused in [planned, deployed, destroyed] {
+        let error = refused.unwrap_err();
+        let EngineError::LostTags(lost) = &error else {
+            panic!("{error}")
+        };
+        assert_eq!(lost.len(), 2, "all at once: {error}");
+        assert!(error.help().contains("--adopt a"), "{}", error.help());
+    }
+    assert_eq!(bench.cloud.writes(), Vec::<String>::new());
+    let refreshed = refresh(&bench.session, &bench.options).await.unwrap();
+    assert!(refreshed.gone.is_empty(), "looking changes nothing");
+
+    bench.options.adopt.extend([id("a"), id("b")]);
+    let writes = bench.done(&changed).await;
+    assert_eq!(writes, ["update b{}", "update a{b}"]);
+    for name in ["shop-dev-a", "shop-dev-b"] {
+        let tags = bench.cloud.object(name).unwrap().tags;
+        assert_eq!(tags["notation:app"], "shop", "{name}");
+    }
+    bench.options.adopt.clear();
+    bench.quiet(&changed).await;
+}
+
+#[tokio::test]
+async fn a_lost_tag_on_an_object_that_is_to_go_is_answered_by_adopting_or_by_forgetting() {
+    for adopt in [true, false] {
+        let mut bench = Bench::new();
+        bench.done(&Program::new([worker("a")])).await;
+        untag(&bench.cloud, "shop-dev-a");
+        if adopt {
+            bench.options.adopt.insert(id("a"));
+        } else {
+            forget(&bench.session, &id("a"), &bench.options)
+                .await
+                .unwrap();
+        }
+        bench.destroy().await.unwrap();
+        assert_eq!(bench.cloud.names().is_empty(), adopt);
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_somebody_else_made_under_our_name_is_not_ours_any_more() {
+    let bench = Bench::new();
+    let program = Program::new([worker("a").set("code", "v1")]);
+    bench.done(&program).await;
+    bench.cloud.take_away("shop-dev-a");
+    let other = Bench::on(bench.cloud.clone(), "other:dev:main".parse().unwrap());
+    other
+        .done(&Program::new([worker("z").named("shop-dev-a")]))
+        .await;
+    let report = bench.deploy(&program).await.unwrap();
+    let said = report.failed[0].error.to_string();
+    assert!(said.contains("other:dev:main (resource z)"), "{said}");
+    bench.destroy().await.unwrap();
+    assert_eq!(bench.cloud.object("shop-dev-a").unwrap().writes, 1);
+    let state = bench.store.load(&bench.session.deployment).await.unwrap();
+    assert_eq!(state.records.len(), 0);
+}
+
+/// Forgets all of it, then imports it in this order.
+async fn imported(bench: &Bench, program: &Program, order: &[&str]) {
+    for name in order {
+        forget(&bench.session, &id(name), &bench.options)
+            .await
+            .unwrap();
+    }
+    let graph = program.graph();
+    for name in order {
+        let key = format!("shop-dev-{name}");
+        import(&bench.session, &graph, &id(name), &key, &bench.options)
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_imported_cycle_is_removed_in_order_whatever_was_imported_first() {
+    for order in [["a", "b"], ["b", "a"]] {
+        let bench = Bench::new();
+        bench.done(&Program::pair()).await;
+        imported(&bench, &Program::pair(), &order).await;
+        bench.quiet(&Program::pair()).await;
+        imported(&bench, &Program::pair(), &order).await;
+        bench.cloud.forget_calls();
+        let report = bench.destroy().await.unwrap();
+        assert!(report.failed.is_empty(), "{:?}", report.failed);
+        assert_eq!(bench.cloud.refusals(), Vec::<String>::new(), "{order:?}");
+        assert_eq!(bench.cloud.writes()[..2].len(), 2);
+        assert!(bench.cloud.names().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_import_records_what_the_object_refers_to_not_what_the_program_says() {
+    // At the provider a -> c; the program says a -> b.
+    let bench = Bench::new();
+    let there = Program::new([worker("a").binds("c"), worker("b"), worker("c")]);
+    bench.done(&there).await;
+    let says = Program::new([worker("a").binds("b"), worker("b"), worker("c")]);
+    imported(&bench, &says, &["a", "b", "c"]).await;
+    let state = bench.store.load(&bench.session.deployment).await.unwrap();
+    let a = state
+        .records
+        .values()
+        .find(|record| record.incarnation.resource == id("a"))
+        .unwrap();
+    let targets: Vec<&str> = a.edges.iter().map(|e| e.to.resource.as_str()).collect();
+    assert_eq!(targets, ["c"]);
+    // c leaves: a lets go first.
+    let without = Program::new([worker("a").binds("b"), worker("b")]);
+    let calls = bench.done(&without).await;
+    assert_eq!(calls, ["update a{b}", "delete c"]);
+    bench.quiet(&without).await;
+}
+
+#[tokio::test]
+async fn an_imported_member_that_holds_itself_lets_go_before_it_is_deleted() {
+    let bench = Bench::new();
+    let itself = Program::new([worker("a").binds("a")]);
+    bench.done(&itself).await;
+    imported(&bench, &itself, &["a"]).await;
+    bench.cloud.forget_calls();
+    bench.destroy().await.unwrap();
+    assert_eq!(bench.cloud.writes(), ["update a{}", "delete a"]);
+}
