@@ -3,7 +3,10 @@
 
 mod world;
 
-use notation_planner::{PlanOptions, PlanProblem};
+use std::collections::BTreeSet;
+
+use notation_model::ResourceId;
+use notation_planner::{PlanOptions, PlanProblem, Role, StepKey, Subject, Transition, Why};
 use proptest::prelude::*;
 use world::{
     Dice, Outcome, World, line,
@@ -87,11 +90,18 @@ fn generations(seed: u64) -> Result<(), TestCaseError> {
             world.delete_by_hand(&id);
             history.push(format!("({id} deleted by hand)"));
         }
+        let mut options = PlanOptions::default();
+        if dice.one_in(4) && !program.pieces.is_empty() {
+            let at = dice.roll(program.pieces.len());
+            let id = program.pieces[at].id.to_string();
+            history.push(format!("(--replace {id})"));
+            options.replace.insert(world::program::id(&id));
+        }
         let mut outcomes = Vec::new();
         for _ in 0..3 {
             let mut copy = world.clone();
             let outcome = copy
-                .bring_to(&text, dice)
+                .bring_to_with(&text, options.clone(), dice)
                 .map_err(|message| say(message, &history))?;
             outcomes.push((copy, outcome));
         }
@@ -231,6 +241,7 @@ fn failures(seed: u64) -> Result<(), TestCaseError> {
     let Ok(plan) = world.plan(&text) else {
         return Ok(());
     };
+    let before = world.clone();
     let unlucky = dice.roll(8) as u8;
     let fails = |call: &str| call.bytes().map(u32::from).sum::<u32>() % 8 == u32::from(unlucky);
     let ran = run::run_failing(
@@ -242,6 +253,7 @@ fn failures(seed: u64) -> Result<(), TestCaseError> {
     )
     .map_err(|message| say(format!("{message}\n  plan: {}", line(&plan)), &history))?;
     history.push(format!("(failing, called {:?})", ran.calls));
+    independent_of_failures(&before, &world, &text, &ran, &history)?;
     match world
         .bring_to(&text, dice)
         .map_err(|message| say(message, &history))?
@@ -255,6 +267,66 @@ fn failures(seed: u64) -> Result<(), TestCaseError> {
                 Err(say(format!("planned again: {again}"), &history))
             }
         }
+    }
+}
+
+/// Whatever has nothing to do with a failure, by references of the program or of the state, is as
+/// the program asks.
+fn independent_of_failures(
+    before: &World,
+    after: &World,
+    text: &str,
+    ran: &run::Ran,
+    history: &[String],
+) -> Result<(), TestCaseError> {
+    let graph = world::program(text);
+    let declared = graph.resources.values().flat_map(|resource| {
+        resource
+            .edges()
+            .into_iter()
+            .map(|edge| (edge.from.clone(), edge.to.clone()))
+            .collect::<Vec<_>>()
+    });
+    let recorded = before.records.values().flat_map(|record| {
+        let from = &record.incarnation.resource;
+        let edges = record.edges.iter();
+        edges.map(|edge| (from.clone(), edge.to.resource.clone()))
+    });
+    let edges: Vec<(ResourceId, ResourceId)> = declared.chain(recorded).collect();
+    let cycles = |key: &StepKey| match &key.subject {
+        Subject::Incarnation(incarnation) => incarnation.resource.clone(),
+        Subject::Cycle(cycle) => cycle.0.clone(),
+    };
+    let mut touched: BTreeSet<ResourceId> = ran.failed.iter().map(cycles).collect();
+    loop {
+        let more: Vec<ResourceId> = edges
+            .iter()
+            .filter_map(
+                |(from, to)| match (touched.contains(from), touched.contains(to)) {
+                    (true, false) => Some(to.clone()),
+                    (false, true) => Some(from.clone()),
+                    (true, true) | (false, false) => None,
+                },
+            )
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        touched.extend(more);
+    }
+    let Ok(rest) = after.plan(text) else {
+        return Ok(());
+    };
+    let blocked = rest
+        .steps
+        .iter()
+        .find(|step| !touched.contains(&cycles(&step.key)));
+    match blocked {
+        None => Ok(()),
+        Some(step) => Err(say(
+            format!("{} was blocked by {:?}", step.key, ran.failed),
+            history,
+        )),
     }
 }
 
@@ -292,46 +364,44 @@ fn side_by_side(seed: u64) -> Result<(), TestCaseError> {
         .map_err(|error| say(error.to_string(), &history))?;
     let ran = run::run(&mut world, &plan, &mut |sides| dice.roll(sides), usize::MAX)
         .map_err(|message| say(message, &history))?;
-    let reverts_what_stays = plan.steps.iter().any(|step| {
-        step.why == notation_planner::Why::LetsGo
-            && step.forecast.transition == notation_planner::Transition::Revert
-    });
-    let first_touch = ran
-        .calls
+    let reverts_what_stays = plan
+        .steps
         .iter()
-        .position(|call| call.starts_with("revert") || call.starts_with("delete"));
-    let last_build = ran
-        .calls
-        .iter()
-        .rposition(|call| call.starts_with("create") || call.starts_with("update"));
-    let _ = last_build;
+        .any(|step| step.why == Why::LetsGo && step.forecast.transition == Transition::Revert);
     if reverts_what_stays {
         return Err(say(format!("reverts: {}", line(&plan)), &history));
     }
-    // What is touched first was superseded by one whose whole cycle is complete by then.
-    if let Some(touch) = first_touch {
-        for (at, call) in ran.calls.iter().enumerate().skip(touch) {
-            if !(call.starts_with("revert") || call.starts_with("delete")) {
-                continue;
-            }
-            let old = call.split([' ', '{']).nth(1).expect("a name");
-            let base = old.trim_end_matches('\'');
-            let later = ran.calls[at..].iter().any(|call| {
-                (call.starts_with("create") || call.starts_with("update"))
-                    && call
-                        .split([' ', '{'])
-                        .nth(1)
-                        .is_some_and(|name| name.trim_end_matches('\'') == base)
-            });
-            if later {
-                return Err(say(
-                    format!(
-                        "{old} touched before its successor was final: {:?}",
-                        ran.calls
-                    ),
-                    &history,
-                ));
-            }
+    // Whatever was superseded is touched only once its successor is final: complete, and its
+    // whole cycle settled.
+    for (at, key) in ran.order.iter().enumerate() {
+        let Subject::Incarnation(old) = &key.subject else {
+            continue;
+        };
+        let successor = plan
+            .intended
+            .iter()
+            .find(|(_, intended)| intended.supersedes.as_ref() == Some(old));
+        let Some((new, intended)) = successor else {
+            continue;
+        };
+        let complete = StepKey {
+            subject: Subject::Incarnation(new.clone()),
+            role: Role::Complete,
+        };
+        let settled = intended.cycle.clone().map(|cycle| StepKey {
+            subject: Subject::Cycle(cycle),
+            role: Role::Settle { pass: 0 },
+        });
+        let before = &ran.order[..at];
+        let missing = [Some(complete), settled]
+            .into_iter()
+            .flatten()
+            .find(|step| plan.steps.iter().any(|it| it.key == *step) && !before.contains(step));
+        if let Some(step) = missing {
+            return Err(say(
+                format!("{key} came before {step}: {}", line(&plan)),
+                &history,
+            ));
         }
     }
     Ok(())

@@ -101,7 +101,16 @@ impl World {
     /// Deploys to the end in a random order, planning once more when a value turned out to
     /// replace something. Errors: what went wrong, with the plan.
     pub fn bring_to(&mut self, text: &str, dice: &mut Dice) -> Result<Outcome, String> {
-        let mut options = PlanOptions::default();
+        self.bring_to_with(text, PlanOptions::default(), dice)
+    }
+
+    /// The same, with what a person asks for besides.
+    pub fn bring_to_with(
+        &mut self,
+        text: &str,
+        mut options: PlanOptions,
+        dice: &mut Dice,
+    ) -> Result<Outcome, String> {
         let mut calls = Vec::new();
         for _ in 0..8 {
             let plan = match self.plan_with(text, &options) {

@@ -19,6 +19,10 @@ pub struct Ran {
     pub calls: Vec<String>,
     /// Steps that were done.
     pub done: BTreeSet<StepKey>,
+    /// The same in order.
+    pub order: Vec<StepKey>,
+    /// Steps that were tried in vain.
+    pub failed: Vec<StepKey>,
     /// Resources that turned out to be replaced, with the field.
     pub replace: Vec<(Incarnation, String)>,
     /// A cycle had a difference in its last pass.
@@ -132,9 +136,10 @@ fn start(
         match run.step(step) {
             Ok(()) => {
                 run.ran.done.insert(step.key.clone());
+                run.ran.order.push(step.key.clone());
             }
             Err(Halt::Refused(message)) => return Err(format!("{}: {message}", step.key)),
-            Err(Halt::Failed) => {}
+            Err(Halt::Failed) => run.ran.failed.push(step.key.clone()),
             Err(Halt::Stopped) => {
                 run.ran.stopped = true;
                 break;
