@@ -1,8 +1,11 @@
 //! What has to pass before a change lands, in the order in which it fails soonest.
 
-use crate::schemathesis::{self, Absent, Thoroughness};
+use crate::{
+    campaign,
+    schemathesis::{self, Absent, Thoroughness},
+};
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
     time::Instant,
 };
@@ -59,6 +62,12 @@ const GLANCE: Thoroughness = Thoroughness {
     phases: "examples,fuzzing,stateful",
 };
 
+/// The binary that the tests have built.
+fn debug_binary() -> PathBuf {
+    let folder = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
+    Path::new(&folder).join("debug/notation")
+}
+
 /// Runs everything; stops at the first part that fails.
 #[expect(clippy::print_stderr, reason = "a developer reads this on a terminal")]
 pub fn run(contracts: Option<&Path>, tidy: &dyn Fn() -> ExitCode) -> ExitCode {
@@ -77,6 +86,10 @@ pub fn run(contracts: Option<&Path>, tidy: &dyn Fn() -> ExitCode) -> ExitCode {
     }
     eprintln!("\n== answers against the OpenAPI document");
     if schemathesis::run(GLANCE, Absent::Skips) != ExitCode::SUCCESS {
+        return ExitCode::FAILURE;
+    }
+    eprintln!("\n== kill campaign");
+    if campaign::run(&debug_binary(), campaign::SHORT) != ExitCode::SUCCESS {
         return ExitCode::FAILURE;
     }
     if let Some(contracts) = contracts {

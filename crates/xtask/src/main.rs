@@ -5,6 +5,7 @@ mod bench;
 mod campaign;
 mod check;
 mod endure;
+mod rules;
 mod schemathesis;
 mod sources;
 
@@ -119,6 +120,7 @@ fn main() -> ExitCode {
 fn tidy(root: &Path) -> ExitCode {
     let found = match arrows::broken(root).and_then(|mut found| {
         found.extend(sources::broken(root)?);
+        found.extend(rules::broken(root)?);
         Ok(found)
     }) {
         Ok(found) => found,

@@ -114,7 +114,7 @@ fn codes(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn rust_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn rust_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
