@@ -18,6 +18,8 @@ static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/contracts");
 const FORMS: &str = "forms/candidates/edge/v1beta1/candidate-set.json";
 const INTERFACES: &str = "interfaces/candidates/v1alpha1";
 const BINDINGS: &str = "bindings/candidates/v1alpha1";
+/// Most problems told of one spec (host API §9.4).
+const MAX_DIAGNOSTICS: usize = 256;
 
 /// The installed contract set with compiled schemas.
 pub struct Contracts {
@@ -232,7 +234,7 @@ impl Contracts {
             .get(&form.form_ref)
             .into_iter()
             .flat_map(|validator| validator.iter_errors(spec))
-            .take(64)
+            .take(MAX_DIAGNOSTICS)
             .map(|error| problem(&error.instance_path().to_string(), error.to_string()))
             .collect();
         match edge_kind(form) {
@@ -262,6 +264,7 @@ impl Contracts {
             }
             _ => {}
         }
+        found.truncate(MAX_DIAGNOSTICS);
         found
     }
 }

@@ -40,6 +40,17 @@ async fn validate_rejects_negative_fixtures() {
 }
 
 #[tokio::test]
+async fn validate_tells_at_most_256_problems() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    let handlers: Vec<String> = (0..2000).map(|number| format!("h{number}")).collect();
+    let document = client.document("WorkerVersion", "v", json!({ "handlers": handlers }));
+    let answer = client.validate(&document).await.is(200);
+    let reply: wire::ValidateReply = serde_json::from_value(answer.json()).unwrap();
+    assert_eq!(reply.diagnostics.len(), 256);
+}
+
+#[tokio::test]
 async fn prepare_binds_exact_spec() {
     let bench = Bench::start().await;
     let client = bench.t1();
