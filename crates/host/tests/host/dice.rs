@@ -30,6 +30,62 @@ const VERSIONS: [&str; 5] = ["v0", "v1", "v2", "v3", "v4"];
 const QUEUES: [&str; 3] = ["q0", "q1", "q2"];
 const SETS: [&str; 3] = ["s0", "s1", "s2"];
 
+/// What random domains claim.
+pub const HOSTNAMES: [&str; 2] = ["a.example.com", "b.example.com"];
+
+/// What random documents find in a space, so that they are not all refused for a missing target
+/// and meet dependents: two workers that serve, one calling the other, with everything attached.
+pub fn standing(digests: &Digests, hostname: &str) -> Vec<(EdgeKind, &'static str, Value)> {
+    let bundle = |at: usize| json!({"manifestDigest": digests.modules[at]});
+    let set = |at: usize| json!({"manifestDigest": digests.migrations[at]});
+    let version = |worker, handlers: &[&str]| version_spec(worker, "b0", handlers);
+    vec![
+        (EdgeKind::ModuleWorker, "w0", json!({})),
+        (EdgeKind::ModuleWorker, "w1", json!({})),
+        (EdgeKind::WorkerBundle, "b0", bundle(0)),
+        (EdgeKind::WorkerBundle, "b1", bundle(1)),
+        (EdgeKind::EdgeKVNamespace, "kv", json!({})),
+        (EdgeKind::AtLeastOnceQueue, "q0", queue_spec(60)),
+        (EdgeKind::AtLeastOnceQueue, "q1", queue_spec(60)),
+        (EdgeKind::SQLiteDatabase, "db", json!({})),
+        (EdgeKind::SQLiteMigrationSet, "s0", set(0)),
+        (EdgeKind::SQLiteMigrationSet, "s1", set(1)),
+        (EdgeKind::WorkerVersion, "v0", version("w0", &ALL)),
+        (EdgeKind::WorkerVersion, "v1", version("w0", &["fetch"])),
+        (
+            EdgeKind::WorkerDeployment,
+            "d0",
+            deployment_spec("w0", &[("v0", 10_000)]),
+        ),
+        (
+            EdgeKind::WorkerVersion,
+            "v2",
+            service_spec("w1", "b1", "w0"),
+        ),
+        (
+            EdgeKind::WorkerDeployment,
+            "d1",
+            deployment_spec("w1", &[("v2", 10_000)]),
+        ),
+        (
+            EdgeKind::WorkerCustomDomain,
+            "h0",
+            domain_spec("w0", hostname),
+        ),
+        (EdgeKind::WorkerEndpoint, "e0", endpoint_spec("w0")),
+        (
+            EdgeKind::WorkerCronTrigger,
+            "t0",
+            cron_spec("w0", "0 * * * *"),
+        ),
+        (
+            EdgeKind::QueueConsumer,
+            "c0",
+            consumer_spec("w0", "q0", Some("q1")),
+        ),
+    ]
+}
+
 /// A random document.
 pub fn wanted(dice: Dice, digests: &Digests) -> (EdgeKind, &'static str, Value) {
     let worker = dice.pick(2, &WORKERS);
@@ -108,7 +164,7 @@ pub fn wanted(dice: Dice, digests: &Digests) -> (EdgeKind, &'static str, Value) 
         18 => (
             EdgeKind::WorkerCustomDomain,
             dice.pick(3, &["h0", "h1"]),
-            domain_spec(worker, dice.pick(4, &["a.example.com", "b.example.com"])),
+            domain_spec(worker, dice.pick(4, &HOSTNAMES)),
         ),
         19 => (
             EdgeKind::WorkerEndpoint,

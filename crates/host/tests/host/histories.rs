@@ -4,7 +4,7 @@
 //! an identical apply writes nothing but its record, and no world ever has a breach.
 
 use crate::bench::*;
-use crate::dice::{Dice, Digests, wanted};
+use crate::dice::{Dice, Digests, HOSTNAMES, standing, wanted};
 use notation_edge::Breach;
 use notation_host::{FixedClock, HostConfig};
 use proptest::prelude::*;
@@ -94,12 +94,19 @@ impl History {
             let manifest = files_manifest("MigrationBundle", "application/sql", files);
             migrations.push(client.upload(&manifest, &[b"a", b"b"]).await);
         }
+        let digests = Digests {
+            modules: modules.try_into().unwrap(),
+            migrations: migrations.try_into().unwrap(),
+        };
+        for (space, hostname) in [SPACE, OTHER_SPACE].into_iter().zip(HOSTNAMES) {
+            for (kind, name, spec) in standing(&digests, hostname) {
+                let client = client.in_space(space);
+                client.make(kind.as_str(), name, spec).await;
+            }
+        }
         History {
             client,
-            digests: Digests {
-                modules: modules.try_into().unwrap(),
-                migrations: migrations.try_into().unwrap(),
-            },
+            digests,
             names: Names::default(),
             seen: Vec::new(),
             keys: 0,
@@ -109,7 +116,7 @@ impl History {
     /// Both tenants use the same keys.
     fn key(&mut self) -> String {
         self.keys += 1;
-        format!("key-{}", self.keys)
+        format!("same-{}", self.keys)
     }
 
     fn note(&mut self, answer: &Answer) {

@@ -1,6 +1,6 @@
 //! Random admitted changes: no breach, no stale rendering, no revision that moves for nothing.
 
-use crate::dice::{Dice, Digests, wanted};
+use crate::dice::{Dice, Digests, HOSTNAMES, standing, wanted};
 use notation_edge::{
     Admitted, Change, Delete, EdgeKind, Effect, Exports, FAMILY, Fence, Key, Manifest,
     ManifestKind, Observe, Origin, Put, Refusal, Removal, Review, Seal, SealedReadiness, Touch,
@@ -58,18 +58,12 @@ fn start() -> World {
     {
         world.hold(digest, manifest(ManifestKind::MigrationBundle, files));
     }
-    // Things to refer to, so that random puts are not all refused for a missing target.
-    for (fresh, first) in (0..).zip([0u8, 0, 0, 2, 2, 3, 4, 4, 5, 6, 6]) {
-        for space in 0..2 {
-            let at = fresh as u8;
-            let put = put(
-                &world,
-                Dice([first, space, at, at, at, 1, 0, 9]),
-                100_000 + fresh * 2 + usize::from(space),
-            );
-            if let Ok(admitted) = admit(&world, &Change::Put(put), "2025-01-01T00:00:00Z") {
-                world = admitted.after().clone();
-            }
+    for (at, space) in SPACES.into_iter().enumerate() {
+        for (kind, name, spec) in standing(&digests(), HOSTNAMES[at]) {
+            let fresh = 100_000 + world.len();
+            let put = put_of(&world, space, (kind, name, spec), fresh);
+            let admitted = admit(&world, &Change::Put(put), "2025-01-01T00:00:00Z").unwrap();
+            world = admitted.after().clone();
         }
     }
     world
@@ -82,15 +76,26 @@ fn digests() -> Digests {
     }
 }
 
+const SPACES: [&str; 2] = ["one", "two"];
+
 fn put(world: &World, dice: Dice, fresh: usize) -> Put {
-    let (kind, name, spec) = wanted(dice, &digests());
+    let space = dice.pick(1, &SPACES);
+    put_of(world, space, wanted(dice, &digests()), fresh)
+}
+
+fn put_of(
+    world: &World,
+    space: &str,
+    (kind, name, spec): (EdgeKind, &str, Value),
+    fresh: usize,
+) -> Put {
     let form = CONTRACTS.catalog.family(kind).unwrap();
     let Value::Object(spec) = spec else {
         panic!("specs are objects")
     };
     let spec = CONTRACTS.materialise(form, spec);
     assert_eq!(CONTRACTS.diagnose(form, &spec), []);
-    let key = Key::new(dice.pick(1, &["one", "two"]), FAMILY, kind.as_str(), name);
+    let key = Key::new(space, FAMILY, kind.as_str(), name);
     let fence = match world.at(&key) {
         Some(current) => Fence::Current {
             generation: current.generation,
