@@ -5,12 +5,12 @@
 use std::{fmt, path::Path};
 
 use miette::{Diagnostic, LabeledSpan, NamedSource};
-use notation_model::Origin;
+use notation_model::{DeploymentId, Origin};
 use notation_planner::{PlanError, PlanProblem};
 use notation_state::StoreError;
 use serde_json::{Value as Json, json};
 
-use crate::{exit::Exit, pages, printer::Printer};
+use crate::{exit::Exit, pages, printer::Printer, session};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -123,6 +123,17 @@ impl Failure {
     pub fn help(mut self, text: impl Into<String>) -> Failure {
         if let Some(Problem::Plain(plain)) = self.problems.last_mut() {
             plain.help = Some(text.into());
+        }
+        self
+    }
+
+    /// With the commands of its advice as this deployment has to type them.
+    pub fn spelled_for(mut self, deployment: &DeploymentId) -> Failure {
+        for problem in &mut self.problems {
+            if let Problem::Plain(plain) = problem {
+                let help = plain.help.take();
+                plain.help = help.map(|help| session::spelled(&help, deployment));
+            }
         }
         self
     }

@@ -292,7 +292,8 @@ fn deploying(tour: &Tour) {
     tour.go("--json sim dump", 0);
     tour.go("--json refresh main --stage dev --no-wait --app shop", 0);
     tour.go("destroy main --stage dev --yes --target a --replace b", 1)
-        .says("plan::unknown_id");
+        .says("plan::unknown_id")
+        .says("notation state list main --stage dev");
     tour.go("destroy main --stage dev --yes --no-refresh --parallelism 1 --fail-fast --max-attempts 3 --no-wait --app shop", 0);
     tour.go("destroy main --stage dev --yes --adopt a", 0);
     tour.go("secret rm main KEY --stage dev --app shop", 0);

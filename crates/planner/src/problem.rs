@@ -277,7 +277,7 @@ impl PlanProblem {
                 "deploy the program first, so that the references of one program are left, and destroy then".to_owned()
             }
             PlanProblem::UnknownId { .. } => {
-                "`notation state list` and `notation graph` show the ids".to_owned()
+                "`notation state list ENTRY` and `notation graph ENTRY` show the ids".to_owned()
             }
         }
     }

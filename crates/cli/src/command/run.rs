@@ -327,7 +327,7 @@ pub fn failure(root: &std::path::Path, deployment: &DeploymentId, error: EngineE
     match error {
         EngineError::Store(error) => error.into(),
         EngineError::NotRecorded(error) => error.as_ref().into(),
-        EngineError::Plan(error) => Failure::refused(root, &error),
+        EngineError::Plan(error) => Failure::refused(root, &error).spelled_for(deployment),
         EngineError::Held(hold) => session::held(&hold, deployment),
         EngineError::Interrupted => {
             Failure::new(Exit::Interrupted, "run::interrupted", error.to_string())
