@@ -92,6 +92,7 @@ fn steady(shop: &Project, text: &str) -> String {
         (r"\b\d+ ms\b".into(), "N ms"),
         (r"\b\d+\.\d s\b".into(), "N ms"),
         (r"\b\d+ min \d+ s\b".into(), "N ms"),
+        (r"process \d+ +".into(), "process N   "),
         (r"process \d+".into(), "process N"),
         (r"127\.0\.0\.1:\d+".into(), "127.0.0.1:PORT"),
     ];

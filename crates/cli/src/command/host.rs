@@ -97,7 +97,8 @@ fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
     printer.out(format!("  workers        http://{}", info.ingress));
     printer.out(format!("  log            {}", folder.log().display()));
     let text = |row: &Json, name: &str| row[name].as_str().unwrap_or_default().to_owned();
-    let workers = answer["workers"].as_array().cloned().unwrap_or_default();
+    let mut workers = answer["workers"].as_array().cloned().unwrap_or_default();
+    workers.sort_by_key(|row| text(row, "worker"));
     let width = workers
         .iter()
         .map(|row| text(row, "worker").len())
