@@ -204,10 +204,17 @@ enum Answer {
     Theirs(&'static str),
 }
 
+/// Its name, the tags that are not ours (`None`: taken away), and what comes of it.
+type Case = (
+    &'static str,
+    &'static [(&'static str, Option<&'static str>)],
+    Answer,
+);
+
 #[test]
 fn every_combination_of_owners_is_judged_by_the_tags() {
     use Answer::{Ours, Theirs};
-    let cases: &[(&str, &[(&str, Option<&str>)], Answer)] = &[
+    let cases: &[Case] = &[
         ("ours", &[], Ours),
         (
             "ours of another generation",
