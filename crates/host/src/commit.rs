@@ -86,7 +86,7 @@ impl Host {
             plane.settled(&key, &replay);
         }
         if step.admitted.is_some() {
-            let announced = self.announce();
+            let announced = self.announce(plane);
             if runtime {
                 self.converge_to(announced).await;
             }

@@ -115,7 +115,8 @@ impl Host {
                 store,
                 planes: RwLock::default(),
                 worlds: watch::Sender::new(Snapshot::default()),
-                announced: Mutex::new(0),
+                // What was loaded is the first one, also when it is nothing.
+                announced: Mutex::new(1),
                 converged: tokio::sync::Mutex::new(0),
                 _lock: lock,
                 config,
@@ -134,7 +135,9 @@ impl Host {
             .planes
             .write()
             .unwrap_or_else(PoisonError::into_inner) = planes;
-        host.announce();
+        for plane in host.planes() {
+            host.announce(&plane);
+        }
         Ok(host)
     }
 
@@ -379,20 +382,19 @@ impl Host {
         Uid::new(format!("r{}", random_text(16)))
     }
 
-    /// Tells everybody who watches; returns the number of the announcement.
-    pub(crate) fn announce(&self) -> u64 {
+    /// Tells everybody who watches that a tenant changed; returns the number of the announcement.
+    pub(crate) fn announce(&self, plane: &Plane) -> u64 {
         // One at a time, so that an older snapshot never replaces a newer one.
         let mut announced = self
             .inner
             .announced
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let tenants = self
-            .planes()
-            .iter()
-            .map(|plane| (plane.tenant.clone(), plane.snapshot()))
-            .collect();
-        self.inner.worlds.send_replace(Snapshot { tenants });
+        self.inner.worlds.send_modify(|worlds| {
+            worlds
+                .tenants
+                .insert(plane.tenant.clone(), plane.snapshot());
+        });
         *announced += 1;
         *announced
     }

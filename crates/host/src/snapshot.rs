@@ -2,7 +2,6 @@
 
 use imbl::OrdMap;
 use notation_edge::{Uid, World};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -45,9 +44,9 @@ impl TenantSnapshot {
     }
 }
 
-/// All tenants at one moment. Cheap to clone.
+/// All tenants at one moment. Cheap to clone and to change, however many there are.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// Tenants by name.
-    pub tenants: BTreeMap<Arc<str>, TenantSnapshot>,
+    pub tenants: OrdMap<Arc<str>, TenantSnapshot>,
 }

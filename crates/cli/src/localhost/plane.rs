@@ -104,7 +104,7 @@ impl DataPlane for Plane {
             ))
         };
         let plan = derive(
-            snapshot.tenants.values().map(|tenant| &tenant.world),
+            snapshot.tenants.iter().map(|(_, tenant)| &tenant.world),
             &sealed,
         );
         runtime
