@@ -126,6 +126,71 @@ const CHECKS: [&str; 116] = [
     "each-tenant-mutates-its-own-plane",
 ];
 
+/// The nine rules of decision 0016 with the tests that show both directions of each.
+const DECISION_0016: [(&str, &[&str]); 9] = [
+    (
+        "one active deployment per worker",
+        &["deployment_single_active_per_worker"],
+    ),
+    (
+        "deployment integrity",
+        &[
+            "deployment_weight_sum_enforced",
+            "deployment_version_ownership",
+            "deployment_version_duplicate_rejected",
+            "a_version_that_is_not_ready_or_leaving_takes_no_traffic",
+        ],
+    ),
+    (
+        "attachments need what the active deployment serves",
+        &[
+            "attachment_requires_active_deployment",
+            "handler_gated_attachments",
+        ],
+    ),
+    (
+        "the same gate in reverse on every deployment change",
+        &["deployment_change_preserves_dependents"],
+    ),
+    (
+        "service bindings reach serving workers only",
+        &["attachment_requires_active_deployment"],
+    ),
+    (
+        "readiness follows the deployment",
+        &["dependent_revision_advances_with_rendering"],
+    ),
+    (
+        "one environment namespace",
+        &["binding_name_collision_rejected"],
+    ),
+    (
+        "dependents block the deletion of a deployment",
+        &[
+            "deployment_delete_blocked_by_dependent",
+            "deployment_delete_blocked_by_inbound_binding",
+            "refusals_take_a_whole_worker_apart",
+        ],
+    ),
+    (
+        "renderings move revisions and never generations",
+        &[
+            "dependent_revision_advances_with_rendering",
+            "delete_fence_survives_derived_rendering",
+        ],
+    ),
+];
+
+#[test]
+fn every_rule_of_decision_0016_is_shown() {
+    let sources = sources();
+    for (rule, tests) in DECISION_0016 {
+        for test in tests {
+            assert!(is_tested(&sources, test), "{rule}: there is no test {test}");
+        }
+    }
+}
+
 /// The text of every test file of this suite.
 fn sources() -> Vec<String> {
     fn walk(dir: &Path, found: &mut Vec<String>) {
