@@ -6,6 +6,7 @@ use clap::{
     Command, CommandFactory as _,
     error::{ContextKind, ContextValue, ErrorKind},
 };
+use notation_model::StageName;
 use serde_json::json;
 
 use crate::{
@@ -125,6 +126,7 @@ fn failure(error: &clap::Error, typed: &[String], global: &Global) -> Failure {
     advice.another_flag();
     advice.stage_without_flag();
     advice.entries(global);
+    advice.nearest_stage();
     advice.own_tips();
     advice.usage();
     Failure::usage(message(error)).help(advice.lines.join("\n"))
@@ -335,6 +337,25 @@ impl Advice<'_> {
                 .collect();
             self.lines
                 .push(format!("type: notation {} {first}{rest}{stage}", self.path));
+        }
+    }
+
+    /// The nearest stage where one breaks the rules of names.
+    fn nearest_stage(&mut self) {
+        let of_stage = self
+            .text(ContextKind::InvalidArg)
+            .iter()
+            .any(|argument| argument.starts_with("--stage"));
+        let Some(given) = self.text(ContextKind::InvalidValue).pop() else {
+            return;
+        };
+        let safe: String = given
+            .to_lowercase()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect();
+        if of_stage && let Ok(stage) = safe.trim_matches('-').parse::<StageName>() {
+            self.lines.push(format!("did you mean --stage {stage}?"));
         }
     }
 

@@ -86,6 +86,36 @@ fn a_typo_in_a_flag_or_command_is_answered_with_the_nearest() {
 }
 
 #[test]
+fn what_other_tools_call_it_is_answered_with_what_it_is_called_here() {
+    let shop = Project::new();
+    shop.program(TRAP);
+    for (typed, meant) in [
+        ("apply main", "notation deploy"),
+        ("preview main", "notation plan"),
+        ("logs", "notation host logs"),
+        ("status", "notation host status"),
+        ("set main KEY", "notation secret set"),
+        ("force-unlock main", "notation hold clear"),
+        ("deploy main --auto-approve", "did you mean --yes?"),
+        ("deploy main -stage dev", "did you mean --stage?"),
+        ("deploy main --workspace dev", "did you mean --stage?"),
+        ("plan main --yes", "--yes is a flag of deploy, destroy"),
+        ("plan main --stage Prod_2", "did you mean --stage prod-2?"),
+        ("graph main --format pdf", "one of: mermaid, dot, svg"),
+        ("state show main", "usage: notation state show"),
+        ("help unbreakable", "notation help"),
+    ] {
+        let words: Vec<&str> = typed.split(' ').collect();
+        let ran = shop.run(&words).exits(2).says(meant);
+        assert!(!ran.said().contains("evaluated"), "{}", ran.said());
+        let mut json = vec!["--json"];
+        json.extend(words);
+        let error = shop.run(&json).exits(2).event("error");
+        assert!(error["help"].as_str().unwrap().contains(meant), "{error}");
+    }
+}
+
+#[test]
 fn outside_of_a_project_the_way_in_is_shown() {
     let shop = Project::new();
     std::fs::remove_file(shop.path().join("notation.config.ts")).unwrap();
@@ -165,4 +195,24 @@ fn completion_offers_entry_names_and_stages_with_state() {
     };
     assert!(complete(&["notation", "deploy", ""]).contains("main"));
     assert!(complete(&["notation", "deploy", "main", "--stage", ""]).contains("dev"));
+    assert!(complete(&["notation", "destroy", "main", "--app", ""]).contains("shop"));
+    // Also from elsewhere, and of an entry that left the config and has state.
+    shop.write(
+        "notation.config.ts",
+        "import { defineConfig } from \"@notation/core\";\nexport default defineConfig({ app: \"shop\", entries: { other: \"infra/main.ts\" } });\n",
+    );
+    let project = shop.path().to_str().unwrap();
+    let mut command = shop.command();
+    command
+        .current_dir("/")
+        .env("COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", "4")
+        .env("_CLAP_COMPLETE_COMP_TYPE", "9")
+        .env("_CLAP_COMPLETE_SPACE", "true")
+        .args(["--", "notation", "--project", project, "destroy", ""]);
+    let offered = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(
+        offered.contains("main") && offered.contains("other"),
+        "{offered}"
+    );
 }

@@ -109,12 +109,13 @@ fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
             .as_i64()
             .map(|pid| format!("process {pid}"))
             .unwrap_or_default();
-        printer.out(format!(
+        let line = format!(
             "  {:width$}   {:10}   {pid:15}   {}",
             text(row, "worker"),
             text(row, "state"),
             text(row, "url")
-        ));
+        );
+        printer.out(line.trim_end());
     }
     warn(&problem::of_status(&answer), printer);
     let resources = answer["resources"].as_array().map_or(0, Vec::len);
@@ -264,7 +265,8 @@ fn logs(path: &Path, follow: bool, lines: usize, printer: &Printer) -> Outcome {
         return Ok(Exit::Done);
     }
     let mut rest = String::new();
-    let mut at = file.seek(SeekFrom::End(0)).map_err(unreadable)?;
+    // Where reading ended, not where the file ends by now: nothing is lost in between.
+    let mut at = file.stream_position().map_err(unreadable)?;
     loop {
         // A log that was cut short starts anew.
         if file.metadata().map_err(unreadable)?.len() < at {
