@@ -114,7 +114,10 @@ fn a_holder_that_cannot_let_go_is_dragged_along() {
     shop.program(&program("eu")).deploy().exits(0);
     shop.forget_calls();
     shop.program(&program("us"));
-    shop.plan().exits(0).says("c");
+    // Because of what it holds.
+    shop.plan()
+        .exits(0)
+        .says("`parent` holds a, which is replaced");
     shop.deploy().exits(0);
     let writes = shop.writes();
     let place = |text: &str| {

@@ -104,7 +104,7 @@ fn a_hold_left_by_a_killed_run_is_respected_elsewhere_and_taken_over_at_home() {
     let held = shop
         .run(&["deploy", "main", "--stage", "dev", "--yes", "--no-wait"])
         .exits(4);
-    for text in ["home", "hold clear"] {
+    for text in ["home", "since", "hold clear"] {
         assert!(
             held.said().contains(text),
             "{text} is not in\n{}",
