@@ -8,7 +8,7 @@ use std::{
 };
 
 use notation_engine::{DriftCheck, EngineError, RunOptions};
-use notation_model::{DeploymentId, TypeSet};
+use notation_model::{DeploymentId, Origin, TypeSet};
 use notation_program::ProjectConfig;
 use notation_provider::{Provider, Registry};
 use notation_provider_edge::EdgeProvider;
@@ -19,7 +19,7 @@ use crate::{
     command,
     edge_host::EdgeHost,
     exit::Exit,
-    failure::Failure,
+    failure::{Failure, Spot},
     localhost::problem,
     printer::Printer,
     project::{self, InConfig},
@@ -202,6 +202,11 @@ impl Wiring {
         if self.edge.used_local() {
             command::host::warn(&problem::problems(&self.root), printer);
         }
+    }
+
+    /// Places in the project's own files, for showing them.
+    pub fn spot(&self, places: &[(&Origin, String)]) -> Option<Spot> {
+        Spot::of(&self.root, places)
     }
 
     /// An engine error with the places of this project.

@@ -18,5 +18,5 @@ pub use name::{
 };
 pub use naming::{Charset, GeneratedName, NameKind, Naming, Owner, OwnerTags};
 pub use record::{Incarnation, Marks, Record, RecordedEdge, Shape, Standing};
-pub use resource_type::{Field, FieldKind, Look, Presence, ResourceType, Role, TypeSet};
+pub use resource_type::{Field, FieldKind, Look, Names, Presence, ResourceType, Role, TypeSet};
 pub use value::{Asset, Params, SecretValue, Unknown, Value, digest};

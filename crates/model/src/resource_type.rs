@@ -69,8 +69,31 @@ pub struct Field {
     pub volatile: bool,
     /// How contributions are put together; `None` takes one value in all.
     pub collect: Option<Collector>,
+    /// It gives names to values in the code of its resource.
+    pub names: Option<Names>,
+    /// An output that is only there while that parameter has this value.
+    pub only_with: Option<(&'static str, Value)>,
     /// One line for the reference and the editor.
     pub doc: &'static str,
+}
+
+/// How a field names values for the code of its resource. All such fields of a type share one set
+/// of names: `[A-Za-z_$][A-Za-z0-9_$]*`, at most 64 characters, none of them twice (host API §3.3,
+/// §20.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// Members of a map: their keys.
+    Members,
+    /// Items of a list, each with two members: its name in the code, and which other resource of
+    /// the same type it means, by an output of that.
+    Items {
+        /// Member with the name in the code.
+        name: &'static str,
+        /// Member that says which resource is meant.
+        refers: &'static str,
+        /// The output that says it.
+        output: &'static str,
+    },
 }
 
 /// Who sets a field.
@@ -127,6 +150,8 @@ impl Field {
             sensitive: false,
             volatile: false,
             collect: None,
+            names: None,
+            only_with: None,
             doc,
         }
     }

@@ -39,6 +39,8 @@ pub(crate) struct CallSite {
     name: String,
     /// `new` or `super`.
     constructs: bool,
+    /// Every argument.
+    pub arguments: Vec<Range<usize>>,
     /// The first argument that is an object literal.
     argument: Literal,
     /// Farthest end of this and every earlier one: where a search backwards may stop.
@@ -145,6 +147,10 @@ impl CallIndex {
             at: chained.unwrap_or(whole.start) as usize,
             name: name.to_owned(),
             constructs: new || matches!(callee, Expression::Super(_)),
+            arguments: arguments
+                .iter()
+                .map(|argument| range(argument.span()))
+                .collect(),
             argument: argument.unwrap_or(Literal::Other),
             reach: 0,
         });

@@ -87,6 +87,12 @@ codes! {
     SECOND_VALUE = "program::second_value";
     /// A reference to a property that the resource does not have.
     UNKNOWN_OUTPUT = "program::unknown_output";
+    /// A binding that is not one: not a name and a resource that can be bound.
+    WRONG_BINDING = "program::wrong_binding";
+    /// A name that code cannot have.
+    INVALID_CODE_NAME = "program::invalid_code_name";
+    /// Two values of one code with the same name.
+    CODE_NAME_TAKEN = "program::code_name_taken";
     /// A module file that does not exist or lies outside the project.
     MODULE_NOT_FOUND = "program::module_not_found";
     /// A module whose handlers cannot be told from its text.

@@ -31,6 +31,8 @@ pub struct Evaluated {
     pub assets: BTreeMap<String, Arc<[u8]>>,
     /// What the program printed with `console`, in order.
     pub said: Vec<String>,
+    /// Where each secret is first asked for, by its name.
+    pub secrets: BTreeMap<String, Origin>,
     sources: Sources,
 }
 
@@ -132,10 +134,17 @@ fn evaluate_here(
             assets.extend(code.assets.clone());
         }
     }
+    let mut secrets = BTreeMap::new();
+    for secret in &ran.raw.secrets {
+        if let Some(origin) = trace.call(&secret.stack, &sources) {
+            secrets.entry(secret.name.clone()).or_insert(origin);
+        }
+    }
     Ok(Evaluated {
         graph,
         assets,
         said: ran.raw.said,
+        secrets,
         sources,
     })
 }

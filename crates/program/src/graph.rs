@@ -9,7 +9,7 @@ use notation_model::{
 };
 
 use crate::{
-    codes,
+    code_names, codes,
     convert::expression,
     judge,
     locate::{self, Part},
@@ -76,6 +76,7 @@ pub(crate) fn build(program: &Program<'_>) -> Built {
         let desired = desired(resource, &ids, program, &mut problems);
         if let Some(ty) = resource.ty {
             judge::resource(&desired, ty, program, &declared, &mut problems);
+            code_names::judge(&desired, ty, program, &declared, &mut problems);
             problems.extend(assignments(resource, ty, program));
             modules.extend(module_requests(&desired, ty));
         }
@@ -379,7 +380,10 @@ fn raw_problem(raw: &RawProblem, program: &Program<'_>) -> Problem {
             .stack
             .as_deref()
             .and_then(|stack| program.trace.call(stack, program.sources))
-            .and_then(|origin| locate::member(program.sources, &origin, &raw.path, Part::Value)),
+            .and_then(|origin| match raw.argument {
+                Some(index) => locate::argument(program.sources, &origin, index),
+                None => locate::member(program.sources, &origin, &raw.path, Part::Value),
+            }),
     };
     let problem = Problem::new(codes::known(&raw.code), &raw.message).at(place);
     match &raw.help {

@@ -10,6 +10,7 @@ use notation_model::{
 
 use crate::{
     codes,
+    convert::expression,
     graph::{Declarations, Declared, Program, key},
     locate::{self, Part},
     nearest::suggestion,
@@ -18,10 +19,10 @@ use crate::{
 };
 
 /// One value for one field: from the config or from a contribution.
-struct Given<'a> {
-    field: &'a str,
-    value: &'a Expr,
-    origin: &'a Origin,
+pub(crate) struct Given<'a> {
+    pub field: &'a str,
+    pub value: &'a Expr,
+    pub origin: &'a Origin,
     by: By,
 }
 
@@ -32,7 +33,8 @@ enum By {
 }
 
 impl Given<'_> {
-    fn path(&self) -> Vec<RawStep> {
+    /// The way to the value in what the call is given.
+    pub fn path(&self) -> Vec<RawStep> {
         match self.by {
             By::Config => vec![key("config"), key(self.field)],
             By::Contribution => vec![key(self.field)],
@@ -86,7 +88,8 @@ pub(crate) fn resource(
     }
 }
 
-fn given(desired: &Desired) -> Vec<Given<'_>> {
+/// Every value of a resource, in the order in which it is given.
+pub(crate) fn given(desired: &Desired) -> Vec<Given<'_>> {
     let config = desired.config.iter().map(|(field, value)| Given {
         field,
         value,
@@ -224,7 +227,7 @@ fn takes(kind: &FieldKind, value: &Expr, all: &Declarations<'_>) -> bool {
 }
 
 /// The kind of a whole property; `None` when it may be anything, or is a part of one.
-fn output_kind(source: &OutputRef, all: &Declarations<'_>) -> Option<FieldKind> {
+pub(crate) fn output_kind(source: &OutputRef, all: &Declarations<'_>) -> Option<FieldKind> {
     let [Segment::Key(name)] = source.path.as_slice() else {
         return None;
     };
@@ -280,13 +283,17 @@ fn references(
     problems: &mut Vec<Problem>,
 ) {
     for (_, source) in given.value.references() {
-        if let Some((problem, name)) = unknown_output(source, all) {
+        if let Some((problem, name)) = unknown_output(source, program, all) {
             problems.push(problem.at(locate::property(program.sources, given.origin, &name)));
         }
     }
 }
 
-fn unknown_output(source: &OutputRef, all: &Declarations<'_>) -> Option<(Problem, String)> {
+fn unknown_output(
+    source: &OutputRef,
+    program: &Program<'_>,
+    all: &Declarations<'_>,
+) -> Option<(Problem, String)> {
     let target = all.get(&source.resource)?;
     let ty = target.ty?;
     let name = match source.path.first()? {
@@ -294,6 +301,9 @@ fn unknown_output(source: &OutputRef, all: &Declarations<'_>) -> Option<(Problem
         Segment::Index(index) => index.to_string(),
     };
     if let Some(field) = ty.fields.get(&name) {
+        if let Some(problem) = absent(target, ty, &name, field, program) {
+            return Some((problem, name));
+        }
         let scalar = matches!(
             field.kind,
             FieldKind::Text | FieldKind::Number | FieldKind::Bool
@@ -325,6 +335,51 @@ fn unknown_output(source: &OutputRef, all: &Declarations<'_>) -> Option<(Problem
     Some((problem, name))
 }
 
+/// An output that is not there, because of a parameter whose value is known.
+fn absent(
+    target: &Declared<'_>,
+    ty: &ResourceType,
+    name: &str,
+    field: &Field,
+    program: &Program<'_>,
+) -> Option<Problem> {
+    let (param, wanted) = field.only_with.as_ref()?;
+    let config = target.raw.config.iter().find(|(field, _)| field == param);
+    let contributed = target.raw.contributions.iter().find(|c| c.field == *param);
+    let given = match (config, contributed, &ty.fields.get(*param)?.presence) {
+        (Some((_, value)), _, _) => expression(value, &[]),
+        (None, Some(contribution), _) => expression(&contribution.value, &[]),
+        (None, None, Presence::Default(value)) => Expr::Known(value.clone()),
+        (None, None, Presence::Required | Presence::Optional) => return None,
+    };
+    let Expr::Known(given) = given else {
+        return None;
+    };
+    if given == *wanted {
+        return None;
+    }
+    let place = locate::member(
+        program.sources,
+        &target.origin,
+        &[key("config"), key(param)],
+        Part::Key,
+    );
+    let id = spoken(target);
+    let problem = Problem::new(
+        codes::UNKNOWN_OUTPUT,
+        format!(
+            "{id} ({}) has no `{name}`, because its `{param}` is {}",
+            ty.name,
+            given.to_display_json()
+        ),
+    )
+    .help(format!(
+        "give {id} `{param}: {}`, or do without `{name}`",
+        wanted.to_display_json()
+    ));
+    Some(problem.also("given here", place))
+}
+
 /// The id as it was written, also when it could not be kept.
 fn spoken<'d>(resource: &'d Declared<'_>) -> &'d str {
     resource.raw.id.as_deref().unwrap_or(resource.id.as_str())
@@ -339,7 +394,7 @@ pub(crate) fn exports(
 ) {
     for (export, value) in exports {
         for (_, source) in value.references() {
-            if let Some((problem, _)) = unknown_output(source, all) {
+            if let Some((problem, _)) = unknown_output(source, program, all) {
                 let place = program
                     .sources
                     .get(program.entry)

@@ -5,6 +5,7 @@
 mod bundle;
 mod bundle_problem;
 mod call_index;
+mod code_names;
 pub mod codes;
 mod config;
 mod convert;

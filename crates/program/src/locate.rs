@@ -50,6 +50,19 @@ pub(crate) fn member(
     })
 }
 
+/// The place of an argument (from 0) of the call at `origin`; the call when it has no such one.
+pub(crate) fn argument(sources: &Sources, origin: &Origin, index: usize) -> Option<Place> {
+    let file = sources.get(&origin.file)?;
+    let offset = file.offset_of(origin);
+    Some(match file.calls().innermost(offset) {
+        Some(call) => {
+            let given = call.arguments.get(index);
+            file.range(given.unwrap_or(&call.head).clone())
+        }
+        None => file.word(offset),
+    })
+}
+
 /// The place of `.name` inside the call at `origin`, e.g. of a property that does not exist.
 pub(crate) fn property(sources: &Sources, origin: &Origin, name: &str) -> Option<Place> {
     let file = sources.get(&origin.file)?;

@@ -109,6 +109,12 @@ impl Problem {
     /// With the place it is about.
     pub fn at(mut self, place: Option<Place>) -> Problem {
         self.rendering.source = place.as_ref().map(Place::named_source);
+        if let Some(place) = &place {
+            let here = &*place.origin.file;
+            self.rendering
+                .elsewhere
+                .retain(|other| other.source.name() != here);
+        }
         self.place = place;
         self
     }

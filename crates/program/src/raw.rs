@@ -12,6 +12,15 @@ pub(crate) struct Raw {
     pub problems: Vec<RawProblem>,
     /// What the program printed, in order.
     pub said: Vec<String>,
+    /// Every `secret(..)`.
+    pub secrets: Vec<RawSecret>,
+}
+
+/// `secret("NAME")`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawSecret {
+    pub name: String,
+    pub stack: String,
 }
 
 /// One `new Type({ .. })`.
@@ -73,6 +82,8 @@ pub(crate) struct RawProblem {
     #[serde(default)]
     pub path: Vec<RawStep>,
     pub stack: Option<String>,
+    /// The argument it is about, from 0.
+    pub argument: Option<usize>,
     /// The export it is about.
     pub exported: Option<String>,
 }

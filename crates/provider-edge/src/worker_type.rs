@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use notation_model::{
-    Charset, Collector, Field, FieldKind, Look, NameKind, Naming, Presence, ResourceType, Value,
+    Charset, Collector, Field, FieldKind, Look, NameKind, Names, Naming, Presence, ResourceType,
+    Value,
 };
 
 /// Name of the provider, first part of its type names.
@@ -52,6 +53,11 @@ fn worker() -> ResourceType {
                 holds: true,
                 unordered: true,
                 collect: Some(Collector::Flatten),
+                names: Some(Names::Items {
+                    name: "name",
+                    refers: "service",
+                    output: "ScriptName",
+                }),
                 ..Field::param(
                     FieldKind::List,
                     "other workers its code calls: `{ name, service }`",
@@ -60,12 +66,16 @@ fn worker() -> ResourceType {
         ),
         (
             "vars",
-            Field::param(FieldKind::Map, "plain values for its code"),
+            Field {
+                names: Some(Names::Members),
+                ..Field::param(FieldKind::Map, "plain values for its code")
+            },
         ),
         (
             "secrets",
             Field {
                 sensitive: true,
+                names: Some(Names::Members),
                 ..Field::param(FieldKind::Map, "secret values for its code")
             },
         ),
@@ -78,7 +88,10 @@ fn worker() -> ResourceType {
         ),
         (
             "url",
-            Field::computed(FieldKind::Text, "its address; nothing without an endpoint"),
+            Field {
+                only_with: Some(("endpoint", Value::Bool(true))),
+                ..Field::computed(FieldKind::Text, "its address; nothing without an endpoint")
+            },
         ),
         (
             "versionId",

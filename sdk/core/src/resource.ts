@@ -37,6 +37,14 @@ export abstract class Resource<Contributions extends object = object> {
     return this;
   }
 
+  /**
+   * For packages that have a `bind`: whether a name and a resource of that type were given. What
+   * is wrong is told with its place.
+   */
+  protected bindable(name: string, target: unknown, type: string): boolean {
+    return runtime.bindable(name, target, type);
+  }
+
   /** Comes after these resources, without using a value of them. */
   dependOn(...resources: readonly Resource<never>[]): this {
     runtime.dependOn(this, resources);

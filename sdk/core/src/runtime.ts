@@ -3,6 +3,7 @@ interface Runtime {
   declare(self: object, type: string, options: unknown): object;
   contribute(self: object, values: unknown): void;
   dependOn(self: object, targets: readonly unknown[]): void;
+  bindable(name: unknown, target: unknown, type: string): boolean;
   secret(name: string): unknown;
   concat(parts: readonly unknown[]): unknown;
 }

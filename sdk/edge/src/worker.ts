@@ -25,11 +25,18 @@ export interface WorkerConfig {
   readonly endpoint?: boolean;
 }
 
-/** What can be added to a worker after its construction. */
+/**
+ * What can be given to a worker after its construction. Bindings are collected; everything else
+ * takes one value in all, so it is given here or in `config`, once.
+ */
 export interface WorkerContributions {
+  /** One more, or some. */
   readonly bindings?: ServiceBinding | readonly ServiceBinding[];
+  /** All of them, when `config` has none: the way to refer to a worker that refers back. */
   readonly vars?: Readonly<Record<string, string>>;
+  /** All of them, when `config` has none. */
   readonly secrets?: Readonly<Record<string, string>>;
+  /** When `config` does not say it. */
   readonly endpoint?: boolean;
 }
 
@@ -37,7 +44,7 @@ export interface WorkerContributions {
 export class Worker extends Resource<WorkerContributions> {
   /** Its name at the host. */
   declare readonly ScriptName: Ref<string>;
-  /** Its address; only with an endpoint. */
+  /** Its address. With `endpoint: false` there is none, and reading it is refused. */
   declare readonly url: Ref<string>;
   /** The version of its code that answers. */
   declare readonly versionId: Ref<string>;
@@ -48,6 +55,7 @@ export class Worker extends Resource<WorkerContributions> {
 
   /** Lets this worker's code call `worker` as `env.<name>`. Both may bind each other. */
   bind(name: string, worker: Worker): this {
+    if (!this.bindable(name, worker, "edge/Worker")) return this;
     return this.contribute({ bindings: [{ name, service: worker.ScriptName }] });
   }
 }

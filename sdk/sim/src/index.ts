@@ -49,6 +49,7 @@ abstract class SimWorker extends Resource<WorkerContributions> {
 
   /** Adds a binding to another worker. Both may bind each other. */
   bind(name: string, worker: SimWorker): this {
+    if (!this.bindable(name, worker, "sim/")) return this;
     return this.contribute({ bindings: [{ type: "service", name, service: worker.Name }] });
   }
 }

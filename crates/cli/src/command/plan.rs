@@ -28,7 +28,7 @@ pub fn run(global: &Global, args: &Plan, printer: &Printer) -> Outcome {
         wiring.reach_recorded(&options).await?;
         let planned = notation_engine::plan(&session, &wanted.graph, &options)
             .await
-            .map_err(|error| wiring.failure(error))?;
+            .map_err(|error| wanted.failure(&wiring, error))?;
         let besides = neighbours::notes(wiring.store.as_ref(), &planned, &options.adopt).await?;
         Ok((planned, besides))
     })?;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use notation_engine::{
     DriftCheck, EngineError, HoldWait, OnFailure, Report, RunOptions, RunStatus, Session, Started,
 };
-use notation_model::{Asset, DeploymentId, DesiredGraph, TypeName};
+use notation_model::{Asset, DeploymentId, DesiredGraph, Origin, TypeName};
 use notation_planner::{Plan, PlanOptions, Subject, Transition};
 use notation_program::{Limits, ProjectConfig, evaluate};
 use notation_provider::Assets;
@@ -33,6 +33,8 @@ pub struct Wanted {
     pub graph: Arc<DesiredGraph>,
     /// Bytes that the graph names.
     pub assets: Arc<Bundled>,
+    /// Where the program asks for each secret.
+    secrets: BTreeMap<String, Origin>,
 }
 
 /// Bytes by digest, as the bundler made them.
@@ -58,6 +60,7 @@ impl Wanted {
         Ok(Wanted {
             graph: Arc::new(evaluated.graph),
             assets: Arc::new(Bundled(evaluated.assets)),
+            secrets: evaluated.secrets,
         })
     }
 
@@ -66,7 +69,27 @@ impl Wanted {
         Wanted {
             graph: Arc::default(),
             assets: Arc::default(),
+            secrets: BTreeMap::new(),
         }
+    }
+
+    /// An engine error with the places of this project and of this program.
+    pub fn failure(&self, wiring: &Wiring, error: EngineError) -> Failure {
+        let places: Vec<(&Origin, String)> = match &error {
+            EngineError::MissingSecrets(names) => names
+                .iter()
+                .filter_map(|name| self.secrets.get(name.as_str()))
+                .map(|origin| (origin, "asked for here".to_owned()))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let mut failure = wiring.failure(error);
+        if let Some(Problem::Plain(plain)) = failure.problems.first_mut()
+            && !places.is_empty()
+        {
+            plain.place = wiring.spot(&places);
+        }
+        failure
     }
 }
 
@@ -183,7 +206,7 @@ pub fn go(
         listen(&session, &teller);
         let started = notation_engine::begin(&session, wanted.graph.clone(), options)
             .await
-            .map_err(|error| wiring.failure(error))?;
+            .map_err(|error| wanted.failure(wiring, error))?;
         let verdict = look(&started, wiring, wanted, options, errand, &session, printer).await;
         if let Err(failure) = verdict {
             started

@@ -5,6 +5,7 @@
   const problems = [];
   const resources = [];
   const said = [];
+  const secrets = [];
   const rejections = new Map();
 
   Error.stackTraceLimit = 40;
@@ -459,6 +460,46 @@
         resource.dependOn.push({ target: resourceOf(target, "a target of `dependOn`").index, stack });
       }
     },
+    // `a.bind(name, target)`: whether both are what they must be. What is bound is judged later.
+    bindable(name, target, type) {
+      const an = (word) => (/^[aeiou]/i.test(word) ? `an ${word}` : `a ${word}`);
+      const wrong = (message, help, argument) => {
+        problems.push({ code: "program::wrong_binding", message, help, argument, stack: here() });
+        return false;
+      };
+      const example = 'write `a.bind("AUTH", auth)`: the name in the code first, then what it calls';
+      if (declared.has(name) && typeof target === "string") {
+        return wrong("the arguments of `bind` are swapped", example, 0);
+      }
+      const resource = declared.get(target);
+      if (resource === undefined) {
+        const reference = references.get(target);
+        if (reference?.resource !== undefined) {
+          return wrong(
+            `\`bind\` takes the resource itself, not its property ${spell(reference)}`,
+            `give ${label(reference.resource)}`,
+            1,
+          );
+        }
+        const given = target === undefined ? "nothing" : isUnknownText(target) ? "a text" : show(target, 1);
+        return wrong(
+          `\`bind\` takes what the code shall call, not ${given}`,
+          `give the object that \`new\` returned; ${example}`,
+          1,
+        );
+      }
+      if (!resource.type.startsWith(type)) {
+        return wrong(
+          `\`bind\` takes ${an(type)}, and ${label(resource)} is ${an(resource.type)}`,
+          `what it can call is another ${type.endsWith("/") ? `resource of ${type.slice(0, -1)}` : type}`,
+          1,
+        );
+      }
+      if (typeof name !== "string" || isUnknown(name)) {
+        return wrong("the name of a binding must be known while the program runs", example, 0);
+      }
+      return true;
+    },
     secret(name) {
       if (typeof name !== "string" || !/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) {
         refuse(
@@ -467,6 +508,7 @@
           "a name has 1 to 128 letters, digits and `_`, and starts with a letter or `_`",
         );
       }
+      secrets.push({ name, stack: here() });
       return referenceTo({ secret: name });
     },
     concat: (parts) => parts.map((part) => `${part}`).join(""),
@@ -568,7 +610,7 @@
             problems[at].stack = undefined;
           }
         }
-        return JSON.stringify({ resources, exports: outputs, problems, said });
+        return JSON.stringify({ resources, exports: outputs, problems, said, secrets });
       },
     }),
   });

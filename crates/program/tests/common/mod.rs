@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use notation_model::{
-    Charset, Collector, Field, FieldKind, Look, NameKind, Naming, Presence, ResourceType, TypeSet,
+    Charset, Collector, Field, FieldKind, Look, NameKind, Names, Naming, Presence, ResourceType,
+    TypeSet, Value,
 };
 
 fn optional(kind: FieldKind) -> Field {
@@ -96,17 +97,46 @@ pub fn types() -> TypeSet {
                         ..Field::param(FieldKind::Module, "the module with its handlers")
                     },
                 ),
-                ("bindings", bindings(Presence::Optional)),
-                ("vars", optional(FieldKind::Map)),
+                (
+                    "bindings",
+                    Field {
+                        names: Some(Names::Items {
+                            name: "name",
+                            refers: "service",
+                            output: "ScriptName",
+                        }),
+                        ..bindings(Presence::Optional)
+                    },
+                ),
+                (
+                    "vars",
+                    Field {
+                        names: Some(Names::Members),
+                        ..optional(FieldKind::Map)
+                    },
+                ),
                 (
                     "secrets",
                     Field {
                         sensitive: true,
+                        names: Some(Names::Members),
                         ..optional(FieldKind::Map)
                     },
                 ),
-                ("endpoint", optional(FieldKind::Bool)),
-                ("url", Field::computed(FieldKind::Text, "its address")),
+                (
+                    "endpoint",
+                    Field {
+                        presence: Presence::Default(Value::Bool(true)),
+                        ..optional(FieldKind::Bool)
+                    },
+                ),
+                (
+                    "url",
+                    Field {
+                        only_with: Some(("endpoint", Value::Bool(true))),
+                        ..Field::computed(FieldKind::Text, "its address")
+                    },
+                ),
                 ("versionId", Field::computed(FieldKind::Text, "its version")),
             ],
         ),
