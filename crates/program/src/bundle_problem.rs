@@ -1,13 +1,13 @@
 //! What the bundler says, as problems of the project.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use oxc::{allocator::Allocator, diagnostics::LabeledSpan, parser::Parser, span::SourceType};
 use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
 use crate::{
     bundle::{Dangling, Imports, MAIN_MARK, Purpose},
-    codes, imports,
+    codes, imports, near_files,
     nearest::{list, nearest, suggestion},
     problem::{Place, Problem},
     sdk::{self, PACKAGES},
@@ -319,10 +319,8 @@ fn similar_import(dangling: &Dangling) -> Option<String> {
     let specifier = Path::new(&dangling.specifier);
     let folder = Path::new(&dangling.importer).parent()?;
     let wanted = specifier.file_name()?.to_str()?;
-    let mut names: Vec<String> = fs::read_dir(normal(&folder.join(specifier)).parent()?)
-        .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
+    let file = normal(&folder.join(specifier));
+    let mut names = near_files::names(file.parent()?);
     // Written without its extension, a file is found by its stem.
     if specifier.extension().is_none() {
         names = names
@@ -330,7 +328,6 @@ fn similar_import(dangling: &Dangling) -> Option<String> {
             .filter_map(|name| Some(Path::new(name).file_stem()?.to_str()?.to_owned()))
             .collect();
     }
-    names.sort_unstable();
     let near = nearest(wanted, names.iter().map(String::as_str))?;
     let before = dangling.specifier.strip_suffix(wanted)?;
     Some(format!("{before}{near}"))

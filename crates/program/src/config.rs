@@ -16,6 +16,7 @@ use crate::{
     failure,
     graph::key,
     locate::{self, Part},
+    near_files,
     nearest::suggestion,
     own_stack::{self, Watch},
     problem::{Place, Problem},
@@ -23,7 +24,6 @@ use crate::{
     sandbox,
     source::{SourceFile, Sources},
     trace::Trace,
-    worker_code::similar_file,
 };
 
 /// Name of the project file.
@@ -137,6 +137,7 @@ fn load_here(
         entry_files,
         file,
         problems: Vec::new(),
+        told: Vec::new(),
     };
     if !ran.failures.is_empty() {
         let trace = Trace::of(&bundled, &sources);
@@ -150,6 +151,7 @@ fn load_here(
         let path = problem.path.get(1..).unwrap_or(&[]);
         let place = locate::default_export(&reader.file, path, Part::Value);
         let found = Problem::new(codes::known(&problem.code), &problem.message).at(place);
+        reader.told.push(path.to_vec());
         reader.problems.push(match &problem.help {
             Some(help) => found.help(help),
             None => found,
@@ -174,6 +176,8 @@ struct Reader<'a> {
     entry_files: EntryFiles,
     file: Arc<SourceFile>,
     problems: Vec<Problem>,
+    /// Members of which it is told already that they are no data.
+    told: Vec<Vec<RawStep>>,
 }
 
 impl Reader<'_> {
@@ -280,14 +284,9 @@ impl Reader<'_> {
             });
         }
         let (message, help) = if inside {
-            let help = similar_file(&file).map_or_else(
-                || format!("make the file, or correct the path; it is relative to {CONFIG_FILE}"),
-                |near| {
-                    let near = file.with_file_name(near);
-                    let near = crate::source::relative(self.root, &near);
-                    format!("did you mean `{near}`?")
-                },
-            );
+            let otherwise =
+                format!("make the file, or correct the path; it is relative to {CONFIG_FILE}");
+            let help = near_files::advice(self.root, &file, &otherwise);
             (format!("entry {name}: there is no file `{path}`"), help)
         } else {
             (
@@ -361,6 +360,9 @@ impl Reader<'_> {
 
     fn push(&mut self, problem: Problem, path: &[&str], part: Part) {
         let steps: Vec<RawStep> = path.iter().map(|name| key(name)).collect();
+        if self.told.contains(&steps) {
+            return;
+        }
         let place: Option<Place> = locate::default_export(&self.file, &steps, part);
         self.problems.push(problem.at(place));
     }

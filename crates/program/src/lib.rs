@@ -18,6 +18,7 @@ mod imports;
 mod judge;
 mod limits;
 mod locate;
+mod near_files;
 mod nearest;
 mod new_project;
 mod own_stack;

@@ -104,7 +104,7 @@ pub(crate) enum RawValue {
     Join(Vec<RawValue>),
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum RawStep {
     Index(usize),

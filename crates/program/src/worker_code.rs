@@ -12,7 +12,7 @@ use crate::{
     bundle::{self, Bundle, MAIN_MARK, Purpose},
     codes, handlers,
     locate::{self, Part},
-    nearest::nearest,
+    near_files,
     problem::{Place, Problem},
     raw::RawStep,
     source::{Sources, normal},
@@ -63,27 +63,10 @@ pub(crate) fn find(sources: &Sources, request: &ModuleRequest) -> Result<PathBuf
     if file.is_file() {
         return Ok(file);
     }
-    let help = similar_file(&file).map_or_else(
-        || "the path is relative to the project file, `notation.config.ts`".to_owned(),
-        |name| {
-            let near = sources.name_of(&file.with_file_name(name));
-            format!("did you mean `{near}`?")
-        },
-    );
+    let otherwise = "the path is relative to the project file, `notation.config.ts`";
+    let help = near_files::advice(root, &file, otherwise);
     let problem = problem(format!("there is no file `{}`", request.path)).help(help);
     Err(Box::new(problem))
-}
-
-/// A file beside a missing one whose name is nearly the same.
-pub(crate) fn similar_file(missing: &Path) -> Option<String> {
-    let names: Vec<String> = std::fs::read_dir(missing.parent()?)
-        .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
-    let wanted = missing.file_name()?.to_str()?;
-    let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
-    sorted.sort_unstable();
-    nearest(wanted, sorted).map(str::to_owned)
 }
 
 /// Bundles one file.

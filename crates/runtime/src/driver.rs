@@ -2,7 +2,7 @@
 //! says.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -14,6 +14,7 @@ use crate::config::{Egress, ProcessConfig, encode};
 use crate::life::{Action, Event, State, next};
 use crate::load::{self, Bundle, BundleModule};
 use crate::log::{self, LogLevel, LogLine, LogSink, LogSource};
+use crate::places::Places;
 use crate::plan::{Blobs, Uid, VersionSpec};
 use crate::process::{self, MOST_WAITING_LINES, Printed, Process, StartError};
 use crate::sockets::{Bound, Listening};
@@ -44,6 +45,8 @@ struct Told {
     uid: Uid,
     worker: String,
     log: Arc<dyn LogSink>,
+    /// Known from the first start on.
+    places: OnceLock<Places>,
 }
 
 impl Told {
@@ -96,6 +99,7 @@ impl Driver {
             uid: version.uid.clone(),
             worker: version.worker_name.clone(),
             log: shop.log.clone(),
+            places: OnceLock::new(),
         };
         Driver {
             shop: shop.clone(),
@@ -235,11 +239,13 @@ impl Driver {
                     });
                 }
             };
-            let config = match configuration(&*shop.blobs, &spec, &data).await {
+            let (config, places) = match configuration(&*shop.blobs, &spec, &data).await {
                 Ok(config) => config,
                 Err(failure) => return Outcome::Failed(failure),
             };
-            let printed = printer(told);
+            // A version's modules never change.
+            let places = told.places.get_or_init(|| places);
+            let printed = printer(told.clone());
             match process::start(
                 &shop.spawner,
                 &shop.workerd,
@@ -251,7 +257,7 @@ impl Driver {
             .await
             {
                 Ok(process) => greet(process, &events, &spec).await,
-                Err(error) => Outcome::Failed(refused(error)),
+                Err(error) => Outcome::Failed(refused(error, places)),
             }
         }
     }
@@ -342,12 +348,12 @@ fn after(delay: Duration, event: Event) -> BoxFuture<'static, Outcome> {
         .boxed()
 }
 
-/// The modules' bytes and the encoded configuration.
+/// The encoded configuration with the modules' bytes, and the places of these.
 async fn configuration(
     blobs: &dyn Blobs,
     spec: &VersionSpec,
     data: &Path,
-) -> Result<Vec<u8>, StartFailure> {
+) -> Result<(Vec<u8>, Places), StartFailure> {
     let modules = try_join_all(spec.modules.iter().map(async |module| {
         let bytes = blobs.read(&module.digest).await;
         let bytes = bytes.map_err(|source| StartFailure::Blob {
@@ -365,7 +371,8 @@ async fn configuration(
         modules: modules.await?,
     };
     let modules = load::classify(&bundle)?;
-    Ok(encode(&ProcessConfig {
+    let places = Places::of(&bundle.modules);
+    let config = encode(&ProcessConfig {
         main_module: &spec.main_module,
         modules: &modules,
         environment: spec
@@ -375,7 +382,8 @@ async fn configuration(
             .collect(),
         data_socket: Some(data),
         egress: Egress::Public,
-    }))
+    });
+    Ok((config, places))
 }
 
 /// A process serves once it has said that it exports what the version declares.
@@ -396,9 +404,9 @@ async fn greet(mut process: Process, events: &Upstream, spec: &VersionSpec) -> O
     }
 }
 
-fn refused(error: StartError) -> StartFailure {
+fn refused(error: StartError, places: &Places) -> StartFailure {
     if let StartError::Ended { said } = &error {
-        return match load::load_error(said) {
+        return match load::load_error(said, places) {
             Some(error) => StartFailure::Load(error),
             None => StartFailure::Process {
                 detail: format!("{error}: {}", said.join("; ")),
@@ -416,6 +424,10 @@ fn printer(told: Arc<Told>) -> mpsc::Sender<Printed> {
     tokio::spawn(async move {
         while let Some(printed) = lines.recv().await {
             let (level, source, message) = log::read(&printed);
+            let message = match (source, told.places.get()) {
+                (LogSource::Code | LogSource::Uncaught, Some(places)) => places.tell(&message),
+                (LogSource::Runtime, _) | (_, None) => message,
+            };
             told.line(level, source, message);
         }
     });

@@ -4,6 +4,7 @@
 //! disposable. One process per version, so that a broken one breaks nothing else.
 
 mod derive;
+mod places;
 mod plan;
 pub mod workerd;
 

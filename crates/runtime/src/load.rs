@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::config::{Egress, LoadedModule, ModuleClass, ProcessConfig, encode};
+use crate::places::Places;
 use crate::plan::Handler;
 use crate::process::{self, StartError};
 use crate::sockets::Listening;
@@ -145,7 +146,7 @@ pub(crate) async fn inspect(
         .map_err(|error| unavailable(error.to_string()))?;
     let (printed, _unread) = mpsc::channel(1);
     let started = process::start(spawner, workerd, &inherited, config, DEADLINE, printed).await;
-    let mut process = started.map_err(failure)?;
+    let mut process = started.map_err(|error| failure(error, &Places::of(&bundle.modules)))?;
     let events = Upstream::new(listening.events_path().to_owned());
     let report = report(&events).await;
     process.kill();
@@ -228,7 +229,7 @@ pub(crate) fn exports(report: ExportsReport) -> Result<Exports, LoadError> {
     })
 }
 
-fn failure(error: StartError) -> InspectError {
+fn failure(error: StartError, places: &Places) -> InspectError {
     match error {
         StartError::Spawn(error) => InspectError::Unavailable {
             detail: error.to_string(),
@@ -239,7 +240,7 @@ fn failure(error: StartError) -> InspectError {
                 deadline.as_secs()
             ),
         }),
-        StartError::Ended { said } => match load_error(&said) {
+        StartError::Ended { said } => match load_error(&said, places) {
             Some(error) => InspectError::Refused(error),
             None => InspectError::Unavailable {
                 detail: said.join("; "),
@@ -257,7 +258,7 @@ struct RuntimeLine {
 ///
 /// Only the runtime writes to standard error, one JSON object per line; tenant code prints
 /// to standard output, so it cannot imitate these.
-pub(crate) fn load_error(said: &[String]) -> Option<LoadError> {
+pub(crate) fn load_error(said: &[String], places: &Places) -> Option<LoadError> {
     let messages: Vec<String> = said
         .iter()
         .filter_map(|line| serde_json::from_str::<RuntimeLine>(line).ok())
@@ -275,8 +276,8 @@ pub(crate) fn load_error(said: &[String]) -> Option<LoadError> {
         .find(|line| line.starts_with("at ") || line.starts_with("imported from"));
     let (name, text) = message.split_once(": ").unwrap_or(("Error", message));
     let said = |text: &str| match place {
-        Some(place) if !text.contains(place) => format!("{text} ({place})"),
-        _ => text.to_owned(),
+        Some(place) if !text.contains(place) => places.tell(&format!("{text} ({place})")),
+        _ => places.tell(text),
     };
     Some(if name == "Error" && text.starts_with("No such module") {
         LoadError::ModuleNotFound {
@@ -287,9 +288,15 @@ pub(crate) fn load_error(said: &[String]) -> Option<LoadError> {
             module: "imported by the bundle".into(),
             media_type: "application/source-map+json".into(),
         }
-    } else {
+    } else if name == "SyntaxError" || name == "CompileError" {
         LoadError::ModuleSyntaxError {
             message: said(message),
+        }
+    } else {
+        // The contract has one code for what cannot be parsed and what throws while it is
+        // evaluated; people want to know which.
+        LoadError::ModuleSyntaxError {
+            message: format!("the module threw while it was loaded: {}", said(message)),
         }
     })
 }

@@ -120,7 +120,13 @@ pub(crate) fn read(printed: &Printed) -> (LogLevel, LogSource, String) {
                 .as_deref()
                 .and_then(|stack| stack.split_once('\n'))
                 .map(|(_, place)| place);
-            let text = place.map_or(told.clone(), |place| format!("{told}\n{place}"));
+            // The host's own modules stand between a handler and its caller.
+            let own = |line: &&str| !line.contains("~edge:");
+            let text = place
+                .into_iter()
+                .flat_map(str::lines)
+                .filter(own)
+                .fold(told, |text, line| format!("{text}\n{line}"));
             (LogLevel::Error, LogSource::Uncaught, text)
         }
         Err(_) => (level, LogSource::Code, line.message),

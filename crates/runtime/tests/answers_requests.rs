@@ -6,7 +6,7 @@ mod support;
 
 use http_body_util::Full;
 use hyper::Request;
-use notation_runtime::{Capability, Secret};
+use notation_runtime::{Capability, ModuleSource, Secret};
 use serde_json::json;
 use support::{Host, service};
 
@@ -165,6 +165,33 @@ async fn uncaught_exceptions_become_a_complete_500_and_a_log_line() {
     })
     .await;
     assert!(told.contains("Code Info seen /throw"), "{told}");
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_in_the_log_are_those_of_the_source() {
+    let mut host = Host::start().await;
+    let version = host.worker(
+        "api",
+        "export default { fetch(request) {\nconst error = new RangeError('broken');\nconsole.error(error.stack);\nthrow error; } }",
+    );
+    version.modules.push(ModuleSource {
+        name: "index.js.map".into(),
+        media_type: "application/source-map+json".into(),
+        digest: "map".into(),
+    });
+    host.blob(
+        "map",
+        r#"{"version":3,"sources":["src/api.ts"],"names":[],"mappings":";AAEI"}"#,
+    );
+    host.converge().await;
+    let (status, _) = host.get("api", "/").await;
+    assert_eq!(status, 500);
+    let told = support::until("both lines", async || {
+        Some(host.log()).filter(|log| log.matches("src/api.ts:3:5").count() == 2)
+    })
+    .await;
+    assert!(!told.contains("~edge:"), "{told}");
     host.runtime.shutdown().await;
 }
 

@@ -209,3 +209,27 @@ async fn the_message_of_a_syntax_error_says_where() {
     );
     host.runtime.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_module_that_throws_is_told_as_that_at_its_source() {
+    let host = Host::start().await;
+    // Line 2 of the module is line 3 of src/api.ts, from column 5 on.
+    let map = br#"{"version":3,"sources":["src/api.ts"],"names":[],"mappings":";AAEI"}"#;
+    let throwing = bundle(
+        "index.js",
+        &[
+            (
+                "index.js",
+                SCRIPT,
+                b"\nthrow new RangeError('no such plan');\nexport default { fetch() {} };",
+            ),
+            ("index.js.map", MAP, map),
+        ],
+    );
+    let error = host.runtime.inspect(&throwing).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the module threw while it was loaded: RangeError: no such plan (at src/api.ts:3:5)"
+    );
+    host.runtime.shutdown().await;
+}

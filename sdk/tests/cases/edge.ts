@@ -45,6 +45,24 @@ new Worker({ id: "g", config: { main: "src/a.ts", vars: { PEER: auth } } });
 export const address = api.adress;
 // error: not assignable to parameter of type 'Worker'
 api.bind("AUTH", "auth");
+// error: not assignable to parameter of type 'string'
+api.bind(auth, "AUTH");
+// error: Expected 2 arguments, but got 1
+api.bind("AUTH");
+// error: not assignable to parameter of type 'Worker'
+api.bind("AUTH", auth.ScriptName);
+// error: 'servise' does not exist
+api.contribute({ bindings: [{ name: "X", servise: auth.ScriptName }] });
+// error: Type 'number' is not assignable to type 'string'
+api.contribute({ vars: { A: 1 } });
+// error: not assignable to type 'string'
+new Worker({ id: "h", config: { main: "src/a.ts", secrets: { KEY: auth } } });
+// error: Argument of type 'string' is not assignable to parameter of type 'Resource<never>'
+api.dependOn("auth");
+// error: Type 'Ref<string>' is not assignable to type 'boolean'
+new Worker({ id: "i", config: { main: "src/a.ts", endpoint: api.url } });
+// error: has no exported member
+import { Wroker } from "@notation/edge";
 // error: Cannot assign to 'url' because it is a read-only property
 api.url = text as typeof api.url;
 

@@ -282,6 +282,103 @@ export const pathInStack = stack.includes("/");
     );
 }
 
+/// A program that gathers every text it can reach: properties of everything in reach of the
+/// global object, of a resource and of what evaluating gave it, getters called, functions and
+/// errors written out, and what the usual ways of asking answer.
+const CURIOUS: &str = r#"
+import * as core from "@notation/core";
+import { Worker } from "@notation/edge";
+const worker = new Worker({ id: "api", config: { main: "src/api.ts" } });
+const seen = new Set<unknown>();
+const texts = new Set<string>();
+const note = (value: unknown) => {
+  const text = String(value);
+  if (/^[\x20-\x7e\n]*$/.test(text)) texts.add(text);
+};
+const queue: unknown[] = [globalThis, core, worker, worker.ScriptName, worker.url, import.meta, new Error("asked"), console, (() => {}).constructor];
+while (queue.length > 0 && seen.size < 20000) {
+  const value: any = queue.pop();
+  if (value === null || (typeof value !== "object" && typeof value !== "function")) {
+    note(typeof value === "symbol" ? value.description : value);
+    continue;
+  }
+  if (seen.has(value)) continue;
+  seen.add(value);
+  for (const look of [() => note(value), () => note(value.stack), () => note(Function.prototype.toString.call(value))]) {
+    try { look(); } catch (error) { queue.push(error); }
+  }
+  try { queue.push(Object.getPrototypeOf(value)); } catch (error) { queue.push(error); }
+  let keys: PropertyKey[] = [];
+  try { keys = Reflect.ownKeys(value); } catch (error) { queue.push(error); }
+  for (const key of keys) {
+    note(typeof key === "symbol" ? key.description : key);
+    try { queue.push(value[key]); } catch (error) { queue.push(error); }
+  }
+}
+for (const ask of [
+  () => eval("typeof process + typeof Deno + typeof require"),
+  () => new Function("return this")(),
+  () => (globalThis as any).constructor.constructor("return process.env")(),
+  () => Symbol.for("stage").description,
+  () => `${worker.ScriptName}`.constructor.name,
+  () => [worker.ScriptName].toString().slice.name,
+  () => Date.now(),
+  () => new Date().toString(),
+  () => Intl.DateTimeFormat().resolvedOptions().timeZone,
+  () => (import.meta as any).url,
+  () => (import.meta as any).filename,
+]) {
+  try { note(ask()); } catch (error) { note(error); note((error as any)?.stack); }
+}
+export const found = [...texts];
+export const reached = seen.size;
+"#;
+
+#[test]
+fn the_program_cannot_learn_its_stage_by_any_means() {
+    let project = Project::with_entry(CURIOUS);
+    project.write(
+        "notation.config.ts",
+        r#"import { defineConfig } from "@notation/core";
+export default defineConfig({ app: "zq-app", entries: { main: "infra/app.ts" }, defaultStage: "zq-stage" });
+"#,
+    );
+    let done = project
+        .evaluate()
+        .unwrap_or_else(|problems| panic!("{}", crate::project::render(&problems)));
+    let Expr::Known(Value::List(found)) = &done.graph.exports["found"] else {
+        panic!("{:?}", done.graph.exports["found"])
+    };
+    let Expr::Known(Value::Int(reached)) = &done.graph.exports["reached"] else {
+        panic!("{:?}", done.graph.exports["reached"])
+    };
+    // It looked around: every intrinsic of the language has some properties.
+    assert!(
+        *reached > 300 && found.len() > 300,
+        "{reached} {}",
+        found.len()
+    );
+    let home = std::env::var("PATH").unwrap_or_default();
+    let folder = project.dir.path().to_str().unwrap();
+    let user = std::env::var("HOME").unwrap_or_default();
+    let secrets = [
+        "zq-app",
+        "zq-stage",
+        "zq",
+        folder,
+        home.as_str(),
+        user.as_str(),
+    ];
+    for text in found.iter().filter_map(Value::as_text) {
+        for secret in secrets.iter().filter(|secret| secret.len() > 1) {
+            assert!(
+                !text.contains(secret),
+                "the program learnt {secret}: {text}"
+            );
+        }
+    }
+}
+
 #[test]
 fn evaluating_twice_gives_the_same() {
     let entry = r#"
