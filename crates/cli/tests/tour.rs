@@ -254,7 +254,8 @@ fn deploying(tour: &Tour) {
     tour.go("check main", 0)
         .says("notation secret set main KEY --stage STAGE");
     tour.go("plan main --stage dev", 1)
-        .says("notation secret set main KEY --stage dev");
+        .says("notation secret set main KEY --stage dev")
+        .says("infra/main.ts:4:51");
     tour.go_with("secret set main KEY --stage dev", "hunter2\n", 0);
     tour.go("--json secret list main --stage dev", 0);
     tour.go("plan main --stage dev --fail-on-changes", 5);

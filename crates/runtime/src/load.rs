@@ -275,9 +275,14 @@ pub(crate) fn load_error(said: &[String], places: &Places) -> Option<LoadError> 
         .map(|line| line.trim())
         .find(|line| line.starts_with("at ") || line.starts_with("imported from"));
     let (name, text) = message.split_once(": ").unwrap_or(("Error", message));
-    let said = |text: &str| match place {
-        Some(place) if !text.contains(place) => places.tell(&format!("{text} ({place})")),
-        _ => places.tell(text),
+    // One line: what, and the first place that is told, in the message or behind it.
+    let said = |text: &str| {
+        let mut lines = text.lines().map(str::trim);
+        let what = lines.next().unwrap_or_default();
+        match lines.next().or(place) {
+            Some(place) if !what.contains(place) => places.tell(&format!("{what} ({place})")),
+            _ => places.tell(what),
+        }
     };
     Some(if name == "Error" && text.starts_with("No such module") {
         LoadError::ModuleNotFound {

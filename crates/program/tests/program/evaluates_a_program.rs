@@ -305,7 +305,7 @@ while (queue.length > 0 && seen.size < 20000) {
   if (seen.has(value)) continue;
   seen.add(value);
   for (const look of [() => note(value), () => note(value.stack), () => note(Function.prototype.toString.call(value))]) {
-    try { look(); } catch (error) { queue.push(error); }
+    try { look(); } catch (error) { note(error); note((error as any)?.stack); }
   }
   try { queue.push(Object.getPrototypeOf(value)); } catch (error) { queue.push(error); }
   let keys: PropertyKey[] = [];
