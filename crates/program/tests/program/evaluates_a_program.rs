@@ -282,61 +282,84 @@ export const pathInStack = stack.includes("/");
     );
 }
 
-/// A program that gathers every text it can reach: properties of everything in reach of the
-/// global object, of a resource and of what evaluating gave it, getters called, functions and
-/// errors written out, and what the usual ways of asking answer.
+/// A package that gathers every text it can reach: properties of everything in reach of some
+/// values, getters called, functions and errors written out, and what the usual ways of asking
+/// answer. It is a package, because a program's own questions to references are refused.
 const CURIOUS: &str = r#"
+exports.gather = (roots, questions) => {
+  const seen = new Set();
+  const texts = new Set();
+  const note = (value) => {
+    const text = String(value);
+    if (/^[\x20-\x7e\n]*$/.test(text)) texts.add(text);
+  };
+  const told = (error) => {
+    for (const look of [() => note(error), () => note(error.stack), () => note(error.help)]) {
+      try { look(); } catch { /* It has no text. */ }
+    }
+  };
+  const queue = [...roots];
+  while (queue.length > 0 && seen.size < 20000) {
+    const value = queue.pop();
+    if (value === null || (typeof value !== "object" && typeof value !== "function")) {
+      note(typeof value === "symbol" ? value.description : value);
+      continue;
+    }
+    if (seen.has(value)) continue;
+    seen.add(value);
+    for (const look of [
+      () => note(value),
+      () => note(value.stack),
+      () => note(Function.prototype.toString.call(value)),
+      () => queue.push(Object.getPrototypeOf(value)),
+      () => Reflect.ownKeys(value).forEach((key) => {
+        note(typeof key === "symbol" ? key.description : key);
+        try { queue.push(value[key]); } catch (error) { told(error); }
+      }),
+    ]) {
+      try { look(); } catch (error) { told(error); }
+    }
+  }
+  for (const ask of questions) {
+    try { note(ask()); } catch (error) { told(error); }
+  }
+  return { texts: [...texts], reached: seen.size };
+};
+"#;
+
+const ASKING: &str = r#"
 import * as core from "@notation/core";
 import { Worker } from "@notation/edge";
-const worker = new Worker({ id: "api", config: { main: "src/api.ts" } });
-const seen = new Set<unknown>();
-const texts = new Set<string>();
-const note = (value: unknown) => {
-  const text = String(value);
-  if (/^[\x20-\x7e\n]*$/.test(text)) texts.add(text);
-};
-const queue: unknown[] = [globalThis, core, worker, worker.ScriptName, worker.url, import.meta, new Error("asked"), console, (() => {}).constructor];
-while (queue.length > 0 && seen.size < 20000) {
-  const value: any = queue.pop();
-  if (value === null || (typeof value !== "object" && typeof value !== "function")) {
-    note(typeof value === "symbol" ? value.description : value);
-    continue;
-  }
-  if (seen.has(value)) continue;
-  seen.add(value);
-  for (const look of [() => note(value), () => note(value.stack), () => note(Function.prototype.toString.call(value))]) {
-    try { look(); } catch (error) { note(error); note((error as any)?.stack); }
-  }
-  try { queue.push(Object.getPrototypeOf(value)); } catch (error) { queue.push(error); }
-  let keys: PropertyKey[] = [];
-  try { keys = Reflect.ownKeys(value); } catch (error) { queue.push(error); }
-  for (const key of keys) {
-    note(typeof key === "symbol" ? key.description : key);
-    try { queue.push(value[key]); } catch (error) { queue.push(error); }
-  }
-}
-for (const ask of [
-  () => eval("typeof process + typeof Deno + typeof require"),
-  () => new Function("return this")(),
-  () => (globalThis as any).constructor.constructor("return process.env")(),
-  () => Symbol.for("stage").description,
-  () => `${worker.ScriptName}`.constructor.name,
-  () => [worker.ScriptName].toString().slice.name,
-  () => Date.now(),
-  () => new Date().toString(),
-  () => Intl.DateTimeFormat().resolvedOptions().timeZone,
-  () => (import.meta as any).url,
-  () => (import.meta as any).filename,
-]) {
-  try { note(ask()); } catch (error) { note(error); note((error as any)?.stack); }
-}
-export const found = [...texts];
-export const reached = seen.size;
+import { gather } from "curious";
+const worker: any = new Worker({ id: "api", config: { main: "src/api.ts" } });
+const { texts, reached } = gather(
+  [globalThis, core, worker, worker.ScriptName, worker.url, import.meta, new Error("asked"), console, (() => {}).constructor],
+  [
+    () => eval("typeof process + typeof Deno + typeof require"),
+    () => new Function("return this")(),
+    () => (globalThis as any).constructor.constructor("return process.env")(),
+    () => Symbol.for("stage").description,
+    () => `${worker.ScriptName}`.constructor.name,
+    () => Date.now(),
+    () => new Date().toString(),
+    () => Intl.DateTimeFormat().resolvedOptions().timeZone,
+    () => (import.meta as any).url,
+    () => (import.meta as any).filename,
+    () => worker.stage,
+    () => core.secret("STAGE"),
+  ],
+);
+export { texts as found, reached };
 "#;
 
 #[test]
 fn the_program_cannot_learn_its_stage_by_any_means() {
-    let project = Project::with_entry(CURIOUS);
+    let project = Project::with_entry(ASKING);
+    project.write(
+        "node_modules/curious/package.json",
+        "{ \"name\": \"curious\", \"version\": \"1.0.0\", \"main\": \"index.js\" }",
+    );
+    project.write("node_modules/curious/index.js", CURIOUS);
     project.write(
         "notation.config.ts",
         r#"import { defineConfig } from "@notation/core";
@@ -358,7 +381,7 @@ export default defineConfig({ app: "zq-app", entries: { main: "infra/app.ts" }, 
         "{reached} {}",
         found.len()
     );
-    let home = std::env::var("PATH").unwrap_or_default();
+    let path = std::env::var("PATH").unwrap_or_default();
     let folder = project.dir.path().to_str().unwrap();
     let user = std::env::var("HOME").unwrap_or_default();
     let secrets = [
@@ -366,7 +389,7 @@ export default defineConfig({ app: "zq-app", entries: { main: "infra/app.ts" }, 
         "zq-stage",
         "zq",
         folder,
-        home.as_str(),
+        path.as_str(),
         user.as_str(),
     ];
     for text in found.iter().filter_map(Value::as_text) {
