@@ -78,6 +78,33 @@ async fn reading_makes_no_file_and_writing_makes_what_it_needs() {
     assert!(!dir.path().join("config/key").exists());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whoever_starts_at_once_on_a_file_that_is_not_there_yet_gets_in() {
+    for _ in 0..15 {
+        let dir = tempfile::tempdir().unwrap();
+        let mut all = tokio::task::JoinSet::new();
+        for number in 0..8 {
+            // A connection each, as processes have.
+            let store = store(dir.path());
+            let deployment: DeploymentId = format!("shop:s{number}:main").parse().unwrap();
+            all.spawn(async move {
+                let claim = Claim {
+                    run: RunId::random(),
+                    machine: Machine::here("m"),
+                    now_ms: 1,
+                    over: None,
+                };
+                store.load(&deployment).await.unwrap();
+                let acquired = store.acquire(&deployment, &claim).await.unwrap();
+                assert!(matches!(acquired, Acquired::Free(_)), "{acquired:?}");
+            });
+        }
+        while let Some(one) = all.join_next().await {
+            one.unwrap();
+        }
+    }
+}
+
 #[tokio::test]
 async fn another_process_reads_what_was_written() {
     let dir = tempfile::tempdir().unwrap();

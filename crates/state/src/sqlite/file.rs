@@ -119,9 +119,7 @@ impl File {
         let write = |error: rusqlite::Error| cannot_write(&path, &error);
         let kind = schema::look(&connection, &path, FORMAT)?;
         // The journal mode before the first table, so that the file never needs a rewrite.
-        let mode: String = connection
-            .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
-            .map_err(write)?;
+        let mode = write_ahead(&connection).map_err(write)?;
         must_be_wal(&mode, &path)?;
         connection
             .pragma_update(None, "synchronous", "FULL")
@@ -147,6 +145,24 @@ impl File {
             writable: true,
         });
         Ok(())
+    }
+}
+
+/// Switches to the write-ahead log and returns the mode there is now. SQLite does not wait for
+/// others that switch at the same moment, as it does for other locks; so it is asked again.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<String> {
+    let pause = Duration::from_millis(10);
+    let mut waited = Duration::ZERO;
+    loop {
+        let mode =
+            connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0));
+        let busy = mode.as_ref().err().and_then(rusqlite::Error::sqlite_error_code)
+            == Some(rusqlite::ErrorCode::DatabaseBusy);
+        if !busy || waited >= BUSY {
+            return mode;
+        }
+        std::thread::sleep(pause);
+        waited += pause;
     }
 }
 

@@ -69,6 +69,8 @@ pub(super) enum Kind {
 /// Errors: [`StoreError::Corrupt`] for somebody else's database, [`StoreError::Newer`].
 pub(super) fn look(connection: &Connection, path: &Path, newest: u32) -> Result<Kind, StoreError> {
     let read = |error: rusqlite::Error| super::failure::cannot_read(path, &error);
+    // One moment: another process may be making the tables right now.
+    let connection = connection.unchecked_transaction().map_err(read)?;
     let format: u32 = connection
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .map_err(read)?;
