@@ -54,6 +54,7 @@ pub(crate) fn staying(
         can_be_bare: intended.can_be_bare,
         gone: false,
         in_doubt: false,
+        former: before.map_or_else(Vec::new, |record| record.former.clone()),
         version: before.map_or(0, |record| record.version),
     }
 }

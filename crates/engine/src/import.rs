@@ -133,6 +133,7 @@ async fn import_held(
         can_be_bare: wanted.cannot_be_bare(ty).is_none(),
         gone: false,
         in_doubt: ty.updates && !ours,
+        former: wanted.formerly.clone(),
         version: 0,
     };
     let mut record = draft::answered(ty, &draft, found.object);

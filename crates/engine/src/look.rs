@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use notation_model::{DeploymentId, Look, Owner, ResourceId, ResourceType, TypeName};
+use notation_model::{Look, Owner, ResourceId, ResourceType, TypeName};
 use notation_provider::{Found, LookFor, OpError};
 
 use crate::{Session, limits::Limits};
@@ -147,14 +147,6 @@ impl Looker<'_> {
 /// Whether tags name this owner, whatever the generation.
 pub(crate) fn owns(owner: &Owner, tags: &BTreeMap<String, String>, former: &[ResourceId]) -> bool {
     owner.owns(|key| tags.get(key).map(String::as_str), former)
-}
-
-/// Whether tags name this deployment, whatever the resource.
-pub(crate) fn of_deployment(deployment: &DeploymentId, tags: &BTreeMap<String, String>) -> bool {
-    let is = |key: &str, value: &str| tags.get(key).is_some_and(|tag| tag == value);
-    is("notation:app", deployment.app.as_str())
-        && is("notation:stage", deployment.stage.as_str())
-        && is("notation:entry", deployment.entry.as_str())
 }
 
 /// Whether tags name anybody.

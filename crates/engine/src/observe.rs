@@ -9,14 +9,15 @@ use notation_provider::{Found, LookFor};
 
 use crate::{
     EngineError, ObserveFailure, draft,
-    look::{Looker, has_owner, of_deployment},
+    look::{Looker, has_owner, owner_text, owns},
 };
 
 /// Reads every recorded object that can be read, at most `parallelism` at a time.
 ///
-/// An object whose tags name another deployment is somebody else's by now: ours is gone. One that
-/// has lost its tags is returned beside what was observed: it must not be written without being
-/// asked to (`engine.md` §8, *Ownership*).
+/// An object whose tags name another deployment, or another resource of this one, is somebody
+/// else's by now: ours is gone, and it is not ours to remove. One that has lost its tags is
+/// returned beside what was observed: it must not be written without being asked to
+/// (`engine.md` §8, *Ownership*).
 /// Errors: [`EngineError::Observe`] with every read that failed.
 pub(crate) async fn observe(
     looker: &Looker<'_>,
@@ -93,26 +94,26 @@ async fn read<'r>(
         generation: record.incarnation.generation,
     };
     let look = LookFor::Key(&record.key);
+    // Former ids count: a renaming rewrites no tags.
+    let named = |found: &Found| owns(&owner, &found.tags, &record.former);
+    // What is adopted has other tags until it is written; a type without update keeps them.
+    let is_ours = |found: &Found| !ty.tags || !ty.updates || record.in_doubt || named(found);
     // What differs from the record may be older than it, as long as reads lag.
     let as_recorded = |found: &Option<Found>| match found {
         None => record.gone,
         Some(_) if record.in_doubt => true,
-        Some(found) => {
-            let tagged = !ty.tags || !ty.updates || of_deployment(deployment, &found.tags);
-            tagged && !record.gone && draft::is_as_recorded(ty, record, found)
-        }
+        Some(found) => is_ours(found) && !record.gone && draft::is_as_recorded(ty, record, found),
     };
     let found = looker.until_lag(ty, &owner, look, &as_recorded).await;
     let observation = found.map_err(|error| error.to_string()).map(|found| {
         let Some(found) = found else {
             return (Observation::Gone, Tagged::Fine);
         };
-        // What is adopted has other tags until it is written; a type without update keeps them.
-        let ours =
-            !ty.tags || !ty.updates || record.in_doubt || of_deployment(deployment, &found.tags);
+        let ours = is_ours(&found);
         let lost = !ours && !record.gone && !has_owner(&found.tags);
         if !ours && !lost {
-            return (Observation::Gone, Tagged::Fine);
+            let owner = owner_text(&found.tags);
+            return (Observation::Foreign { owner }, Tagged::Fine);
         }
         let there = Observation::There {
             params: found.params,

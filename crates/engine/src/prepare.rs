@@ -374,7 +374,7 @@ pub(crate) fn laid_over(session: &Session, observed: &Observed, record: &Record)
         (Some(Observation::There { params, outputs }), Some(ty)) => {
             draft::observed(ty, record, params, outputs)
         }
-        (Some(Observation::Gone), _) => Record {
+        (Some(Observation::Gone | Observation::Foreign { .. }), _) => Record {
             gone: true,
             ..record.clone()
         },

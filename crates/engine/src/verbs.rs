@@ -57,7 +57,7 @@ async fn refresh_held(line: &Line) -> Result<Refreshed, EngineError> {
     let mut changes = Vec::new();
     for (incarnation, record) in &recovered.records {
         let now = match (observed.0.get(incarnation), types.get(&record.ty)) {
-            (Some(Observation::Gone), _) => Record {
+            (Some(Observation::Gone | Observation::Foreign { .. }), _) => Record {
                 gone: true,
                 ..record.clone()
             },

@@ -184,3 +184,91 @@ async fn an_imported_member_that_holds_itself_lets_go_before_it_is_deleted() {
     bench.destroy().await.unwrap();
     assert_eq!(bench.cloud.writes(), ["update a{}", "delete a"]);
 }
+
+#[tokio::test]
+async fn a_record_whose_object_another_resource_has_by_its_tags_is_dropped_and_the_object_left() {
+    let bench = Bench::new();
+    let program = Program::new([worker("a").set("code", "v1")]);
+    bench.done(&program).await;
+    let mut thing = bench.cloud.object("shop-dev-a").unwrap();
+    thing.tags.insert("notation:resource".into(), "zzz".into());
+    bench.cloud.put("shop-dev-a", thing);
+    bench.cloud.forget_calls();
+
+    let nothing = Program::new([]).graph();
+    let planned = plan(&bench.session, &nothing, &bench.options)
+        .await
+        .unwrap();
+    let said: Vec<&str> = planned
+        .plan
+        .notes
+        .iter()
+        .map(|note| note.message.as_str())
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "a (shop-dev-a) is there, but belongs to shop:dev:main (resource zzz) by now: it is left \
+          alone, and its record is dropped"
+        ]
+    );
+    bench.destroy().await.unwrap();
+    assert_eq!(bench.cloud.writes(), Vec::<String>::new());
+    assert_eq!(bench.cloud.names(), ["shop-dev-a"]);
+    let state = bench.store.load(&bench.session.deployment).await.unwrap();
+    assert_eq!(state.records.len(), 0);
+}
+
+#[tokio::test]
+async fn what_is_gone_or_another_s_while_it_stays_is_told_apart() {
+    let bench = Bench::new();
+    let program = Program::new([worker("a"), worker("b")]);
+    bench.done(&program).await;
+    bench.cloud.take_away("shop-dev-a");
+    let mut thing = bench.cloud.object("shop-dev-b").unwrap();
+    thing.tags.insert("notation:app".into(), "other".into());
+    bench.cloud.put("shop-dev-b", thing);
+    let graph = program.graph();
+    let planned = plan(&bench.session, &graph, &bench.options).await.unwrap();
+    let said: Vec<&str> = planned
+        .plan
+        .notes
+        .iter()
+        .map(|note| note.message.as_str())
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "a (shop-dev-a) is gone at the provider and is made again",
+            "b (shop-dev-b) is there, but belongs to other:dev:main (resource b) by now: ours is \
+             gone and made again",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_renamed_object_stays_ours_though_its_tags_have_the_id_of_before() {
+    let bench = Bench::new();
+    bench.done(&Program::new([worker("a")])).await;
+    bench.done(&Program::new([worker("b").formerly("a")])).await;
+    // The code need not remember.
+    bench.quiet(&Program::new([worker("b")])).await;
+    bench.cloud.forget_calls();
+    bench.destroy().await.unwrap();
+    assert_eq!(bench.cloud.names(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_target_that_wants_a_name_takes_in_who_has_it() {
+    let mut bench = Bench::new();
+    bench
+        .done(&Program::new([worker("m").named("front")]))
+        .await;
+    bench.options.plan.target.insert(id("api"));
+    bench
+        .done(&Program::new([worker("api").named("front"), worker("x")]))
+        .await;
+    assert_eq!(bench.cloud.names(), ["front"]);
+    let tags = bench.cloud.object("front").unwrap().tags;
+    assert_eq!(tags["notation:resource"], "api");
+}

@@ -82,6 +82,8 @@ pub struct Record {
     pub gone: bool,
     /// An update was started whose outcome is not known.
     pub in_doubt: bool,
+    /// Earlier ids of the resource: its object's tags may name one of them still.
+    pub former: Vec<ResourceId>,
     /// Grows with every change of the record.
     pub version: u64,
 }

@@ -124,6 +124,7 @@ fn deployed(plan: &Plan, types: &TypeSet) -> BTreeMap<Incarnation, Record> {
                 can_be_bare: intended.can_be_bare,
                 gone: false,
                 in_doubt: false,
+                former: Vec::new(),
                 version: 1,
             };
             (who.clone(), record)

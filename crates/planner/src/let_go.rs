@@ -13,6 +13,9 @@ pub(crate) enum Stuck {
     Waive(usize, usize),
     /// This holder is replaced too, because of the leaving one.
     Replace(usize, usize),
+    /// This one is not reverted: its revert would wait for something that was found gone, which
+    /// in turn waits for the revert (ADR 0010).
+    KeepWhole(usize),
     /// Nobody can give way: the lives on the loop, in order.
     Refuse(Vec<usize>),
 }
@@ -33,6 +36,23 @@ pub(crate) fn stuck(rules: &Rules<'_>) -> Stuck {
         Which::Last(life) | Which::Placeholder(life) => Some(life),
         Which::Settled(_) => None,
     };
+    // A waypoint only weakens the graph, but for the one that waits for what is made again. A
+    // loop through it is there whatever else is bare, so it cannot be the way out.
+    let waits_for_remade = (0..walked.len()).find_map(|position| {
+        let Which::Placeholder(life) = rules.which(walked[position]) else {
+            return None;
+        };
+        let on = walked[(position + 1) % walked.len()];
+        let me = &lives[life];
+        let remade = me
+            .missing
+            .iter()
+            .any(|missing| rules.first(*missing, &all) == on);
+        (!me.is_new() && remade).then_some(life)
+    });
+    if let Some(life) = waits_for_remade {
+        return Stuck::KeepWhole(life);
+    }
     let mut entered: Vec<(usize, usize)> = (0..walked.len())
         .filter_map(|position| {
             let (from, to) = (life_at(position)?, life_at(position + 1)?);

@@ -30,12 +30,16 @@ pub(crate) fn notes(
             });
         };
         if let Some(past) = outlook.made_again {
-            let key = &survey.history.past[past].record.key;
-            say(
-                "drift",
-                format!("{id} ({key}) is gone at the provider and is made again"),
-                Vec::new(),
-            );
+            let past = &survey.history.past[past];
+            let key = &past.record.key;
+            let message = match past.foreign {
+                None => format!("{id} ({key}) is gone at the provider and is made again"),
+                Some(owner) => format!(
+                    "{id} ({key}) is there, but belongs to {owner} by now: ours is gone and made \
+                     again"
+                ),
+            };
+            say("drift", message, Vec::new());
         }
         if let Some(past) = outlook.kept.map(|past| &survey.history.past[past])
             && !past.drift.is_empty()
@@ -110,6 +114,7 @@ pub(crate) fn notes(
             );
         }
     }
+    notes.extend(dropped(survey, play, plan));
     for past in crate::past::unregistered(survey.history, survey.input.types) {
         let (id, ty) = (&past.incarnation.resource, &past.record.ty);
         notes.push(Note {
@@ -120,6 +125,40 @@ pub(crate) fn notes(
         });
     }
     notes
+}
+
+/// Records that are dropped without a call, since what they stood for is not there to remove.
+fn dropped<'s>(
+    survey: &'s Survey<'_, '_>,
+    play: &'s Play,
+    plan: &'s Plan,
+) -> impl Iterator<Item = Note> + 's {
+    let dropped = survey
+        .history
+        .past
+        .iter()
+        .enumerate()
+        .filter(|(index, past)| {
+            past.gone()
+                && !play.life_of_past.contains_key(index)
+                && plan.forgotten.contains(&past.original.incarnation)
+        });
+    dropped.map(|(_, past)| {
+        let (who, key) = (&past.incarnation, &past.record.key);
+        let message = match past.foreign {
+            None => format!("{who} ({key}) is gone at the provider; its record is dropped"),
+            Some(owner) => format!(
+                "{who} ({key}) is there, but belongs to {owner} by now: it is left alone, and its \
+                 record is dropped"
+            ),
+        };
+        Note {
+            code: "drift",
+            resource: Some(who.resource.clone()),
+            message,
+            about: Vec::new(),
+        }
+    })
 }
 
 fn drifted(change: &Change) -> String {

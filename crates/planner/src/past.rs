@@ -20,6 +20,8 @@ pub(crate) struct Past<'a> {
     pub ty: Option<&'a ResourceType>,
     /// Parameters that differ at the provider.
     pub drift: Vec<Change>,
+    /// Whom the object that stands under its key belongs to, when that is somebody else.
+    pub foreign: Option<&'a str>,
 }
 
 impl Past<'_> {
@@ -93,6 +95,10 @@ pub(crate) fn history<'a>(input: &PlanInput<'a>, problems: &mut Vec<PlanProblem>
             record: record_now,
             ty,
             drift,
+            foreign: match found {
+                Some(Observation::Foreign { owner }) => Some(owner.as_str()),
+                Some(Observation::Gone | Observation::There { .. }) | None => None,
+            },
         });
     }
     if !renames.is_empty() {
@@ -162,7 +168,11 @@ fn rename(
         return;
     }
     if let Some(today) = today {
-        record.to_mut().incarnation = today.clone();
+        let record = record.to_mut();
+        let before = std::mem::replace(&mut record.incarnation, today.clone());
+        if !record.former.contains(&before.resource) {
+            record.former.push(before.resource);
+        }
     }
     let refers = record
         .edges
@@ -188,7 +198,7 @@ fn look<'a>(
         (None, _) | (Some(Observation::There { .. }), None) => {
             return (Cow::Borrowed(record), Vec::new());
         }
-        (Some(Observation::Gone), _) => {
+        (Some(Observation::Gone | Observation::Foreign { .. }), _) => {
             let mut now = Cow::Borrowed(record);
             if !record.gone {
                 now.to_mut().gone = true;

@@ -45,6 +45,11 @@ pub struct Observed(pub BTreeMap<Incarnation, Observation>);
 pub enum Observation {
     /// There is no such object any more.
     Gone,
+    /// There is one under its key, and its tags name somebody else: ours is gone.
+    Foreign {
+        /// Whom they name, for people.
+        owner: String,
+    },
     /// It is there, with these parameters and outputs.
     There {
         /// Parameters as the provider has them.

@@ -38,7 +38,8 @@ pub fn plan(input: &PlanInput<'_>) -> Result<Plan, PlanError> {
         let part = program::program(input, Some(&scope));
         match plan_scope(input, &history, &part, Some(&scope)) {
             Ok(mut plan) => {
-                let more = holders_of_leaving(&history, &plan, &scope);
+                let mut more = holders_of_leaving(&history, &plan, &scope);
+                more.extend(target::outside_namesakes(input, &history, &plan, &scope));
                 if more.is_empty() {
                     plan.notes.extend(expanded(input, &scope));
                     return Ok(plan);
@@ -73,7 +74,7 @@ fn expanded(input: &PlanInput<'_>, scope: &BTreeSet<ResourceId>) -> Option<Note>
         code: "target_expanded",
         resource: None,
         message: format!(
-            "the target is expanded by {}: whole cycles, what they need and what must let go of them",
+            "the target is expanded by {}: whole cycles, what they need and what must let go of them or of their names",
             crate::problem::list(&added)
         ),
         about: Vec::new(),
@@ -137,35 +138,34 @@ pub(crate) fn paired<'p, 'a>(
         let survey = pair(input, program, history, forced.clone())
             .map_err(|problems| PlanError { problems })?;
         fail_on(duplicates(&survey))?;
-        let play = play::play(&survey, in_scope);
-        let mut rules = Rules {
-            play: &play,
-            waived: waived_lives(&play, &waived),
-        };
-        if rules.only_needs() {
-            // The program was judged: needs alone leave no loop that placeholders do not open.
-            return Ok(Paired {
-                survey,
-                waived: BTreeSet::new(),
-                play,
-            });
-        }
+        let mut play = play::play(&survey, in_scope);
+        let mut waived_here = waived_lives(&play, &waived);
         let verdict = loop {
-            match stuck(&rules) {
+            let rules = Rules {
+                play: &play,
+                waived: waived_here,
+            };
+            // The program was judged: needs alone leave no loop that placeholders do not open.
+            let found = match rules.only_needs() {
+                true => Stuck::No,
+                false => stuck(&rules),
+            };
+            waived_here = rules.waived;
+            match found {
                 Stuck::Waive(who, leaving) => {
-                    rules.waived.insert((who, leaving));
+                    waived_here.insert((who, leaving));
                     waived.extend(play.lives[leaving].past.map(|past| (who, past)));
                 }
+                Stuck::KeepWhole(life) => play.lives[life].can_be_bare = false,
                 other => break other,
             }
         };
         match verdict {
-            Stuck::No | Stuck::Waive(..) => {
-                let waived = rules.waived;
+            Stuck::No | Stuck::Waive(..) | Stuck::KeepWhole(_) => {
                 return Ok(Paired {
                     survey,
                     play,
-                    waived,
+                    waived: waived_here,
                 });
             }
             Stuck::Refuse(on_loop) => {

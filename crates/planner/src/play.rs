@@ -272,6 +272,7 @@ pub(crate) fn forgotten(
 ) -> Vec<Incarnation> {
     let gone = history.past.iter().enumerate().filter(|(index, past)| {
         past.gone()
+            && past.ty.is_some()
             && in_scope(&past.incarnation.resource)
             && !play.life_of_past.contains_key(index)
     });

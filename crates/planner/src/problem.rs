@@ -274,7 +274,7 @@ impl PlanProblem {
                 "declare {resource} without `protect`, deploy, and then make this change"
             ),
             PlanProblem::MixedState { .. } => {
-                "deploy the program first, so that the references of one program are left, and destroy then".to_owned()
+                "deploy the program first, so that the references of one program are left and what was found gone is made again, and destroy then".to_owned()
             }
             PlanProblem::UnknownId { .. } => {
                 "`notation state list ENTRY` and `notation graph ENTRY` show the ids".to_owned()

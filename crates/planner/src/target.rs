@@ -1,11 +1,11 @@
-//! `--target`: expanded to whole cycles, to what they need and to what must let go of them
-//! (`spec/cli.md`, *Commands*).
+//! `--target`: expanded to whole cycles, to what they need and to what must let go of them or of
+//! their names (`spec/cli.md`, *Commands*).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use notation_model::ResourceId;
+use notation_model::{Expr, ResourceId, Value};
 
-use crate::{PlanInput, PlanProblem, past::History, program::Program};
+use crate::{Plan, PlanInput, PlanProblem, past::History, program::Program};
 
 /// Ids in scope and what was added by expanding; `None` when everything is.
 pub(crate) fn scope(
@@ -57,6 +57,38 @@ pub(crate) fn outside_holders(
         })
         .map(|past| past.incarnation.resource.clone())
         .collect()
+}
+
+/// Resources outside the scope that are recorded with the identity of something to be made.
+pub(crate) fn outside_namesakes(
+    input: &PlanInput<'_>,
+    history: &History<'_>,
+    plan: &Plan,
+    scope: &BTreeSet<ResourceId>,
+) -> BTreeSet<ResourceId> {
+    let outside: BTreeMap<(&str, &str), &ResourceId> = history
+        .past
+        .iter()
+        .filter(|past| !past.gone() && !scope.contains(&past.incarnation.resource))
+        .filter_map(|past| {
+            let identity = (past.ty?.identity_space.as_str(), past.record.key.as_str());
+            Some((identity, &past.incarnation.resource))
+        })
+        .collect();
+    let made = plan.intended.iter().filter(|(incarnation, _)| {
+        let past = history.find(incarnation);
+        past.is_none_or(|past| history.past[past].gone())
+    });
+    made.filter_map(|(_, intended)| {
+        let ty = input.types.get(&intended.ty)?;
+        let (field, _) = ty.key_field()?;
+        let Expr::Known(Value::Text(key)) = intended.config.get(field)? else {
+            return None;
+        };
+        let identity = (ty.identity_space.as_str(), key.as_str());
+        outside.get(&identity).map(|resource| (*resource).clone())
+    })
+    .collect()
 }
 
 /// Ids given on the command line that nobody knows.

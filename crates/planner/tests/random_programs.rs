@@ -33,6 +33,11 @@ proptest! {
     }
 
     #[test]
+    fn what_was_found_gone_keeps_no_written_name_from_being_replaced(seed in any::<u64>()) {
+        replaced_beside_something_gone(seed)?;
+    }
+
+    #[test]
     fn a_side_by_side_replacement_touches_nothing_that_serves(seed in any::<u64>()) {
         side_by_side(seed)?;
     }
@@ -328,6 +333,61 @@ fn independent_of_failures(
             history,
         )),
     }
+}
+
+/// One finished deploy, objects deleted by hand, then other values under written names that
+/// configs refer to: nothing of two programs is mixed, so there is a way.
+fn replaced_beside_something_gone(seed: u64) -> Result<(), TestCaseError> {
+    let dice = &mut Dice::new(seed);
+    let mut program = sketch(dice, 6);
+    let ids: Vec<char> = program.pieces.iter().map(|piece| piece.id).collect();
+    for (at, piece) in program.pieces.iter_mut().enumerate() {
+        piece.words.retain(|word| !word.starts_with("region"));
+        if "TF".contains(piece.words[0].as_str()) {
+            continue;
+        }
+        piece.words.push("region=0".to_owned());
+        if at > 0 && dice.one_in(2) {
+            piece.words.push(format!("={}", ids[dice.roll(at)]));
+        }
+    }
+    let before = program.to_string();
+    if !is_deployable(&before) {
+        return Ok(());
+    }
+    let mut world = World::default();
+    let mut history = vec![before.clone()];
+    world
+        .bring_to(&before, dice)
+        .map_err(|message| say(message, &history))?;
+    for _ in 0..1 + dice.roll(2) {
+        let id = ids[dice.roll(ids.len())].to_string();
+        world.delete_by_hand(&id);
+        history.push(format!("({id} deleted by hand)"));
+    }
+    for piece in &mut program.pieces {
+        if dice.one_in(2)
+            && let Some(word) = piece.words.iter_mut().find(|word| *word == "region=0")
+        {
+            *word = "region=1".to_owned();
+        }
+    }
+    for text in [program.to_string(), String::new()] {
+        history.push(text.clone());
+        match world
+            .bring_to(&text, dice)
+            .map_err(|message| say(message, &history))?
+        {
+            Outcome::Refused(error) => return Err(say(format!("refused: {error}"), &history)),
+            Outcome::Done(_) => {
+                let again = world.line(&text);
+                if again != "nothing" {
+                    return Err(say(format!("planned again: {again}"), &history));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Every name generated, nothing removed: old and new live side by side.

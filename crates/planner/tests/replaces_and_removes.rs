@@ -3,7 +3,7 @@
 mod world;
 
 use notation_planner::PlanOptions;
-use world::{World, line, program::id, run};
+use world::{World, detail, line, program::id, run};
 
 macro_rules! check {
     ($([$($before:literal),*])? plan $text:literal, @$line:literal) => {{
@@ -217,7 +217,7 @@ fn a_type_that_nobody_knows_is_left_in_place() {
     }
     let plan = world.plan("").expect("it can be planned");
     assert!(plan.steps.is_empty());
-    insta::assert_snapshot!(world::detail(&plan), @"note unknown_type: a is recorded with the unknown type other/Thing and left in place");
+    insta::assert_snapshot!(detail(&plan), @"note unknown_type: a is recorded with the unknown type other/Thing and left in place");
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_state_of_two_programs_in_which_nobody_can_be_bare_is_named() {
     }
     insta::assert_snapshot!(world.detail(""), @r#"
 plan::mixed_state: a and b are recorded to refer to each other and none of them can let go first
-  help: deploy the program first, so that the references of one program are left, and destroy then
+  help: deploy the program first, so that the references of one program are left and what was found gone is made again, and destroy then
 "#);
 }
 
@@ -297,4 +297,73 @@ fn a_rename_outside_the_target_is_not_lost() {
     world.deploy_with("new W was:old; t T value=1", &options, usize::MAX);
     assert_eq!(world.line("new W was:old; t T value=1"), "nothing");
     assert_eq!(world.records.len(), 2);
+}
+
+#[test]
+fn a_written_name_is_replaced_also_when_something_beside_it_was_found_gone() {
+    let mut world = World::of("b W fixed region=1; z W =b; a W =b; s W =z =a");
+    world.delete_by_hand("a");
+    let text = "b W fixed region=2; z W =b; a W =b; s W =z =a";
+    insta::assert_snapshot!(world.line(text), @"delete s, delete z, delete b, create b', create z', create a, create s'");
+    world.deploy(text);
+    assert_eq!(world.line(text), "nothing");
+}
+
+#[test]
+fn a_target_takes_in_who_has_its_name_and_says_so() {
+    let mut world = World::of("m T Name=front; h T parent<m");
+    let options = PlanOptions {
+        target: [id("api")].into(),
+        ..PlanOptions::default()
+    };
+    let text = "api T Name=front; other T";
+    let plan = world.plan_with(text, &options).expect("it can be planned");
+    insta::assert_snapshot!(detail(&plan), @r#"
+delete h [Removed]
+delete m [Removed]
+create api [New]
+  Name: unset -> "front"
+note target_expanded: the target is expanded by h and m: whole cycles, what they need and what must let go of them or of their names
+"#);
+    world.deploy_with(text, &options, usize::MAX);
+    // One that stays under another name makes room as well.
+    let mut world = World::of("m T Name=front");
+    let text = "api T Name=front; m T Name=back";
+    insta::assert_snapshot!(world.line_with(text, &options), @"create m', delete m, create api");
+    world.deploy_with(text, &options, usize::MAX);
+    assert_eq!(world.line(text), "nothing");
+}
+
+#[test]
+fn a_record_whose_object_is_gone_or_another_s_is_dropped_with_a_note() {
+    let mut world = World::of("a W; b W; c W");
+    world.delete_by_hand("a");
+    world.foreign.insert("shop-dev-b".to_owned());
+    insta::assert_snapshot!(world.detail("c W"), @"
+note drift: a (shop-dev-a) is gone at the provider; its record is dropped
+note drift: b (shop-dev-b) is there, but belongs to other:dev:main (resource x) by now: it is left alone, and its record is dropped
+");
+    insta::assert_snapshot!(world.detail("a W; b W; c W"), @r#"
+create a [Gone]
+  Name: unset -> "shop-dev-a"
+create b [Gone]
+  Name: unset -> "shop-dev-b"
+note drift: a (shop-dev-a) is gone at the provider and is made again
+note drift: b (shop-dev-b) is there, but belongs to other:dev:main (resource x) by now: ours is gone and made again
+"#);
+    assert_eq!(world.deploy(""), ["delete c"]);
+    assert!(world.records.is_empty());
+    assert!(
+        world.cloud.objects.contains_key("shop-dev-b"),
+        "it is left alone"
+    );
+}
+
+#[test]
+fn a_renamed_record_remembers_the_ids_that_tags_may_name() {
+    let mut world = World::of("a W");
+    world.deploy("b W was:a");
+    world.deploy("c W was:b");
+    let record = world.records.values().next().expect("it is recorded");
+    assert_eq!(record.former, [id("a"), id("b")]);
 }

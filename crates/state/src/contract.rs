@@ -98,6 +98,7 @@ pub fn sample(id: &str, generation: u32) -> Record {
         can_be_bare: true,
         gone: true,
         in_doubt: true,
+        former: vec!["old".parse().expect("a good id")],
         version: 9,
     }
 }

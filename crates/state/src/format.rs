@@ -81,6 +81,8 @@ struct RecordText {
     gone: bool,
     #[serde(default, skip_serializing_if = "no")]
     in_doubt: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    former: Vec<String>,
     version: u64,
 }
 
@@ -309,6 +311,7 @@ impl Format<'_> {
             can_be_bare: record.can_be_bare,
             gone: record.gone,
             in_doubt: record.in_doubt,
+            former: record.former.iter().map(ToString::to_string).collect(),
             version: record.version,
         })
     }
@@ -360,6 +363,11 @@ impl Format<'_> {
             can_be_bare: record.can_be_bare,
             gone: record.gone,
             in_doubt: record.in_doubt,
+            former: record
+                .former
+                .iter()
+                .map(|id| id.parse())
+                .collect::<Result<_, _>>()?,
             version: record.version,
         })
     }

@@ -11,7 +11,7 @@ pub mod program;
 pub mod random;
 pub mod run;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{Incarnation, Record, SecretName, Value};
 use notation_planner::{
@@ -27,6 +27,8 @@ pub use program::{program, types};
 pub struct World {
     pub records: BTreeMap<Incarnation, Record>,
     pub cloud: Cloud,
+    /// Names of objects whose tags name somebody else.
+    pub foreign: BTreeSet<String>,
 }
 
 /// How bringing a world to a program ended.
@@ -148,6 +150,9 @@ impl World {
     pub fn observe(&self) -> Observed {
         let found = self.records.iter().map(|(incarnation, record)| {
             let seen = match self.cloud.objects.get(&record.key) {
+                Some(_) if self.foreign.contains(&record.key) => Observation::Foreign {
+                    owner: "other:dev:main (resource x)".to_owned(),
+                },
                 Some(object) if object.ty == record.ty => Observation::There {
                     params: object.params.clone(),
                     outputs: object.outputs.clone(),

@@ -413,6 +413,7 @@ impl Run<'_, '_> {
                         can_be_bare: true,
                         gone: false,
                         in_doubt: false,
+                        former: Vec::new(),
                         version: 1,
                     },
                 );

@@ -156,7 +156,10 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<String> {
     loop {
         let mode =
             connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0));
-        let busy = mode.as_ref().err().and_then(rusqlite::Error::sqlite_error_code)
+        let busy = mode
+            .as_ref()
+            .err()
+            .and_then(rusqlite::Error::sqlite_error_code)
             == Some(rusqlite::ErrorCode::DatabaseBusy);
         if !busy || waited >= BUSY {
             return mode;
