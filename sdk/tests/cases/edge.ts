@@ -59,7 +59,7 @@ api.contribute({ vars: { A: 1 } });
 new Worker({ id: "h", config: { main: "src/a.ts", secrets: { KEY: auth } } });
 // error: Argument of type 'string' is not assignable to parameter of type 'Resource<never>'
 api.dependOn("auth");
-// error: Type 'Ref<string>' is not assignable to type 'boolean'
+// error: Type 'Ref<string>' is not assignable to type 'boolean | undefined'
 new Worker({ id: "i", config: { main: "src/a.ts", endpoint: api.url } });
 // error: has no exported member
 import { Wroker } from "@notation/edge";
