@@ -75,6 +75,9 @@ enum Chore {
         /// Examples per operation.
         #[arg(long, default_value_t = 50)]
         examples: usize,
+        /// Phases; `coverage` as one of them walks every boundary of every schema and takes long.
+        #[arg(long, default_value = schemathesis::PHASES)]
+        phases: String,
     },
 }
 
@@ -97,13 +100,10 @@ fn main() -> ExitCode {
             },
         ),
         Chore::Endure { kills, requests } => endure::run(endure::Length { kills, requests }),
-        Chore::Schemathesis { examples } => {
-            let thoroughness = schemathesis::Thoroughness {
-                examples,
-                phases: "examples,coverage,fuzzing,stateful",
-            };
-            schemathesis::run(thoroughness, schemathesis::Absent::Fails)
-        }
+        Chore::Schemathesis { examples, phases } => schemathesis::run(
+            &schemathesis::Thoroughness { examples, phases },
+            schemathesis::Absent::Fails,
+        ),
         Chore::Bench { runs } => bench::start(runs.max(1)),
         Chore::Check { contracts } => {
             let tidied = || tidy(Path::new("."));

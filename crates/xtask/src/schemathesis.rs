@@ -4,7 +4,7 @@
 use std::{
     env, fs, io,
     net::{TcpListener, TcpStream},
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     process::{Child, Command, ExitCode, Stdio},
     thread,
     time::Duration,
@@ -20,13 +20,16 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
                       response_schema_conformance,response_headers_conformance";
 
 /// How thoroughly it looks.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Thoroughness {
     /// Examples per operation.
     pub examples: usize,
-    /// Comma-separated; `coverage` walks every boundary of every schema and takes minutes.
-    pub phases: &'static str,
+    /// Phases of schemathesis, comma-separated.
+    pub phases: String,
 }
+
+/// The phases that end in a time one can plan with.
+pub const PHASES: &str = "examples,fuzzing,stateful";
 
 /// What happens where schemathesis cannot be installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,9 +42,16 @@ pub enum Absent {
 
 /// Installs schemathesis beside the build, starts a host, and lets the two meet.
 #[expect(clippy::print_stderr, reason = "a developer reads this on a terminal")]
-pub fn run(thoroughness: Thoroughness, absent: Absent) -> ExitCode {
-    let target =
-        env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+pub fn run(thoroughness: &Thoroughness, absent: Absent) -> ExitCode {
+    let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    // The program runs in a directory of its own.
+    let target = match path::absolute(target) {
+        Ok(target) => target,
+        Err(error) => {
+            eprintln!("schemathesis: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let program = match install(&target.join("schemathesis")) {
         Ok(program) => program,
         Err(reason) => {
@@ -103,7 +113,7 @@ impl Drop for Host {
     }
 }
 
-fn meet(program: &Path, target: &Path, thoroughness: Thoroughness) -> io::Result<bool> {
+fn meet(program: &Path, target: &Path, thoroughness: &Thoroughness) -> io::Result<bool> {
     let built = Command::new("cargo")
         .args(["build", "--workspace", "--locked", "--example", "serve"])
         .status()?;
@@ -134,7 +144,7 @@ fn meet(program: &Path, target: &Path, thoroughness: Thoroughness) -> io::Result
         .args(["--header", "Authorization: Bearer schemathesis"])
         .args(["--checks", CHECKS])
         .args(["--max-examples", &thoroughness.examples.to_string()])
-        .args(["--phases", thoroughness.phases])
+        .args(["--phases", &thoroughness.phases])
         .args(["--seed", "1", "--workers", "2", "--no-color"])
         .current_dir(data.path())
         .status()?;
