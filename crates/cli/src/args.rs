@@ -1,9 +1,16 @@
 //! The command line as data: commands, flags, their help.
 
+mod host;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use notation_model::{AppName, ResourceId, SecretName, StageName};
+
+pub use host::{
+    DataFolder, Host, HostCommand, HostSecret, HostSecretCommand, LogFormat, Serve, TokenArgs,
+    TokenCommand, TokenScope,
+};
 
 /// Deploys apps whose parts depend on each other.
 #[derive(Debug, Parser)]
@@ -362,106 +369,6 @@ pub enum GraphFormat {
     Dot,
     /// A picture.
     Svg,
-}
-
-#[derive(Debug, Args)]
-#[command(disable_help_subcommand = true)]
-pub struct Host {
-    #[command(subcommand)]
-    pub command: HostCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum HostCommand {
-    /// Start the project's local host in the background, unless it runs already.
-    Start,
-    /// Stop it, and the workers with it. Its data stays.
-    Stop,
-    /// Say whether it runs, where, and what runs on it.
-    Status,
-    /// Print its log, with the lines its workers wrote.
-    Logs {
-        /// Go on printing what is added.
-        #[arg(short, long)]
-        follow: bool,
-        /// Only the last lines.
-        #[arg(short = 'n', long, value_name = "N", default_value = "200")]
-        lines: usize,
-    },
-    /// Tokens of a running host: who may use it.
-    #[command(disable_help_subcommand = true)]
-    Token(TokenArgs),
-    /// Run a host in the foreground.
-    Serve(Serve),
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct TokenArgs {
-    #[command(subcommand)]
-    pub command: TokenCommand,
-    /// Folder of the host [default: .notation/host of the project].
-    #[arg(long, value_name = "DIR", global = true)]
-    pub data: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Subcommand)]
-pub enum TokenCommand {
-    /// Make a token and print it, this once.
-    Create {
-        /// Whose resources it reaches; tenants see nothing of each other.
-        #[arg(long, value_name = "NAME", default_value = "local")]
-        tenant: String,
-        /// Who uses it.
-        #[arg(long, value_name = "NAME", default_value = "owner")]
-        principal: String,
-        /// What it may be used for (repeatable) [default: both].
-        #[arg(long, value_name = "SCOPE", value_enum)]
-        scope: Vec<TokenScope>,
-        /// A remark, to tell tokens apart.
-        #[arg(long, value_name = "TEXT", default_value = "")]
-        label: String,
-    },
-    /// List tokens by id; the tokens themselves are not stored.
-    List,
-    /// Revoke a token; takes effect at once.
-    Revoke {
-        /// Its id, from `host token list`.
-        #[arg(value_name = "ID")]
-        id: String,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TokenScope {
-    /// The host API.
-    Api,
-    /// Sealed values of workers.
-    Sealed,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct Serve {
-    /// Where the host keeps its data [default: .notation/host of the project].
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    /// Address of the control plane.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
-    pub listen: std::net::SocketAddr,
-    /// Address at which workers are reached by host name.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
-    pub ingress: std::net::SocketAddr,
-    /// Domain under which endpoints get their host names.
-    #[arg(long, value_name = "DOMAIN", default_value = "endpoints.localhost")]
-    pub endpoint_domain: String,
-    /// A published set of contract documents, in place of the built-in one.
-    #[arg(long, value_name = "DIR")]
-    pub contracts: Option<PathBuf>,
-    /// A workerd binary to use, in place of the one that is fetched.
-    #[arg(long, value_name = "FILE")]
-    pub workerd: Option<PathBuf>,
-    /// Leave the terminal's session: what `host start` does.
-    #[arg(long, hide = true)]
-    pub detached: bool,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ pub mod control;
 pub mod folder;
 pub mod problem;
 pub mod serve;
+mod setup;
 pub mod start;
 pub mod workerd;
 

@@ -109,7 +109,7 @@ fn its_secrets_are_readable_by_the_owner_only() {
             .mode()
             & 0o777
     };
-    for name in ["token", "control", "info.json", "host.log"] {
+    for name in ["token", "admin.sock", "status-key", "info.json", "host.log"] {
         assert_eq!(mode(name), 0o600, "{name}");
     }
     assert_eq!(mode(""), 0o700);

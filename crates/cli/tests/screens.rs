@@ -95,6 +95,7 @@ fn steady(shop: &Project, text: &str) -> String {
         (r"process \d+ +".into(), "process N   "),
         (r"process \d+".into(), "process N"),
         (r"127\.0\.0\.1:\d+".into(), "127.0.0.1:PORT"),
+        (r"status:[\w-]{22}@".into(), "status:KEY@"),
     ];
     let mut text = text.to_owned();
     for (pattern, stands) in rules {

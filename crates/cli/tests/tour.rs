@@ -493,6 +493,29 @@ fn hosts(tour: &Tour) {
         1,
     );
     tour.go("host serve --data elsewhere --contracts nosuch", 1);
+    // Everything at once, refused for where it listens; `host_serve.rs` has what each flag does.
+    tour.go(
+        "host serve --data elsewhere --listen 0.0.0.0:0 --status 127.0.0.1:0 --tls-cert c --tls-key k \
+         --public-origin https://x --artifacts s3://b/p --conformance d --log-format json \
+         --max-requests 1 --max-connections 1 --max-body-bytes 1 --max-head-bytes 1 \
+         --read-timeout 1 --body-timeout 1 --grace 1 --collect-every 1 --keep-days 1",
+        2,
+    )
+    .says("loopback only");
+    tour.go("--json host tenants", 0);
+    tour.go(&format!("host tenants --data {folder}"), 0);
+    tour.go("--json host collect", 0);
+    tour.go(&format!("host collect --data {folder}"), 0);
+    let nobody = format!("nobody KEY --tenant t --space s --data {folder}");
+    tour.go_with(&format!("host secret set {nobody}"), "hunter2\n", 1)
+        .says("host::refused");
+    tour.go(&format!("host secret rm {nobody}"), 1)
+        .says("host::refused");
+    tour.go(
+        &format!("host secret list nobody --tenant t --space s --data {folder}"),
+        1,
+    )
+    .says("host::refused");
 
     // Following prints what is there, then what is added, until it is ended.
     let words = ["--json", "host", "logs", "--follow"];

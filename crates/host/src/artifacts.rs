@@ -1,6 +1,7 @@
 //! Uploads, blobs and manifests, each answered from what the caller's tenant holds
 //! (host API §21).
 
+use crate::artifact_store::{Incoming, Measure};
 use crate::document::bytes;
 use crate::error::ApiError;
 use crate::host::Host;
@@ -76,12 +77,13 @@ impl Host {
                 id: format!("up_{}", random_text(16)),
                 principal: caller.principal.clone(),
                 manifest: canonical_bytes(written),
+                created: self.now(),
             };
             let started = StartedUpload {
                 upload_id: upload.id.clone(),
                 missing_blobs,
             };
-            let write = Write::Upload(plane.tenant.clone(), upload.clone(), self.now());
+            let write = Write::Upload(plane.tenant.clone(), upload.clone());
             state.uploads.insert(upload.id.clone(), upload);
             Ok(done(Reply::json(201, bytes(&started)), vec![write]))
         })
@@ -101,35 +103,45 @@ impl Host {
             let state = plane.state.lock().await;
             wanted_size(&state, caller, upload, digest)
         };
+        let size = match wanted {
+            Ok(size) => size,
+            Err(error) => {
+                body.drain().await;
+                return Err(error);
+            }
+        };
         let io = |error: std::io::Error| {
             tracing::error!(%error, "a blob cannot be stored");
             ApiError::new(ErrorCode::BackendUnavailable, "the blob cannot be stored")
         };
-        let mut incoming = self.inner.blobs.receive().map_err(io)?;
-        let mut fits = wanted.is_ok();
-        while let Some(bytes) = body.next().await? {
-            fits = fits && incoming.size() + bytes.len() as u64 <= MAX_ENTRY_BYTES;
-            if fits {
-                incoming.push(&bytes).map_err(io)?;
+        let mut incoming = self.inner.artifacts.receive(digest).await.map_err(io)?;
+        match take(body, &mut *incoming, size).await {
+            Ok(taken) if taken.size() == size && taken.digest() == digest => {}
+            Ok(_) => {
+                incoming.discard().await;
+                return Err(invalid(
+                    "the bytes do not have this digest and the declared size",
+                ));
+            }
+            Err(error) => {
+                incoming.discard().await;
+                return Err(error);
             }
         }
-        let wanted = wanted?;
-        if !fits || incoming.size() != wanted || incoming.digest() != digest {
-            return Err(invalid(
-                "the bytes do not have this digest and the declared size",
-            ));
-        }
-        let kept = tokio::task::spawn_blocking(move || incoming.keep()).await;
-        kept.map_err(|_| ApiError::new(ErrorCode::InternalError, "storing the blob failed"))?
-            .map_err(io)?;
-        self.mutate(&plane, None, |state| {
-            // The session may have been abandoned while the bytes came in.
-            owned(state, caller, upload)?;
-            state.blobs.insert(digest.to_owned(), wanted);
-            let write = Write::Blob(plane.tenant.clone(), digest.to_owned(), wanted);
-            Ok(done(Reply::empty(204), vec![write]))
-        })
-        .await
+        // Between these two the bytes are there and nobody holds them.
+        let arriving = self.inner.arrivals.read().await;
+        incoming.keep().await.map_err(io)?;
+        let held = self
+            .mutate(&plane, None, |state| {
+                // The session may have been abandoned while the bytes came in.
+                owned(state, caller, upload)?;
+                state.blobs.insert(digest.to_owned(), size);
+                let write = Write::Blob(plane.tenant.clone(), digest.to_owned(), size);
+                Ok(done(Reply::empty(204), vec![write]))
+            })
+            .await;
+        drop(arriving);
+        held
     }
 
     /// Commits a session; the session stays usable.
@@ -243,6 +255,27 @@ impl Host {
             .blobs
             .contains_key(digest)
     }
+}
+
+/// Passes a body on as it comes in; of more than `size` bytes the rest is only counted.
+async fn take(
+    body: &mut Inflow,
+    incoming: &mut dyn Incoming,
+    size: u64,
+) -> Result<Measure, ApiError> {
+    let mut taken = Measure::default();
+    while let Some(bytes) = body.next().await? {
+        taken.take(&bytes);
+        if taken.size() <= size {
+            incoming.push(bytes).await.map_err(|error| {
+                tracing::error!(%error, "a blob cannot be stored");
+                ApiError::new(ErrorCode::BackendUnavailable, "the blob cannot be stored")
+            })?;
+        } else if taken.size() > MAX_ENTRY_BYTES {
+            break;
+        }
+    }
+    Ok(taken)
 }
 
 /// Declared size of a blob; the last entry counts when several name the digest.

@@ -29,7 +29,7 @@ impl Host {
         let bundle = BundleSource {
             manifest_digest: manifest_digest.to_owned(),
             manifest,
-            blobs: self.inner.blobs.clone(),
+            artifacts: self.inner.artifacts.clone(),
         };
         let exports = self.inner.data_plane.inspect(&bundle).await;
         let mut state = plane.state.lock().await;
@@ -123,7 +123,7 @@ impl Host {
         for entry in entries {
             let bytes = self
                 .inner
-                .blobs
+                .artifacts
                 .read(&entry.digest)
                 .await
                 .map_err(|error| {

@@ -1,5 +1,6 @@
 //! How a host is set up.
 
+use crate::artifact_store::ArtifactStore;
 use crate::clock::{Clock, FixedClock, SystemClock};
 use crate::contracts::ContractErrors;
 use crate::store::StoreError;
@@ -22,12 +23,24 @@ pub struct HostConfig {
     pub tls: Option<Tls>,
     /// How long an answer waits for the data plane.
     pub converge_timeout: Duration,
+    /// Where artifact bytes go; a folder of `data_dir` when absent.
+    pub artifacts: Option<Arc<dyn ArtifactStore>>,
     /// Most requests at once; further ones are told to come again.
     pub max_requests: usize,
+    /// Most connections at once; a request on a further one is told to come again.
+    pub max_connections: usize,
+    /// Largest JSON body, in bytes.
+    pub max_body_bytes: usize,
+    /// Largest target with all headers of a request, in bytes.
+    pub max_head_bytes: usize,
     /// How long the head of a request, and every further part of its body, may take to arrive.
     pub read_timeout: Duration,
+    /// How long a whole body may take to arrive.
+    pub body_timeout: Duration,
+    /// How long requests in flight may take once the host is to end.
+    pub grace: Duration,
     /// How long idempotency records and unfinished uploads are kept; at least a day keeps every
-    /// client's retries answerable (host API §14.3). What is older goes when the host starts.
+    /// client's retries answerable (host API §14.3). What is older goes when the host collects.
     pub keep_records: Duration,
     /// Turns the test-only conformance adapter on: a directory with `contract.json`. Such a host
     /// serves on loopback only (host API §25).
@@ -46,8 +59,14 @@ impl HostConfig {
             public_origin: None,
             tls: None,
             converge_timeout: Duration::from_secs(60),
+            artifacts: None,
             max_requests: 1024,
+            max_connections: 4096,
+            max_body_bytes: 8_388_608,
+            max_head_bytes: 65_536,
             read_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(600),
+            grace: Duration::from_secs(15),
             keep_records: Duration::from_secs(7 * 24 * 60 * 60),
             conformance: None,
             clock: Arc::new(SystemClock),
@@ -111,6 +130,9 @@ pub enum OpenError {
         /// Schema digest it was created under.
         digest: String,
     },
+    /// TLS cannot be served with the given files.
+    #[error(transparent)]
+    Tls(#[from] crate::host::ServeError),
     /// The endpoint domain is no dotted lower-case name.
     #[error("endpoint domain {0:?} is no lower-case DNS name")]
     EndpointDomain(String),

@@ -1,6 +1,6 @@
 //! The contract set on disk or embedded: definitions by digest, compiled once (host API §6.2).
 
-use include_dir::{Dir, include_dir};
+use include_dir::{Dir, File, include_dir};
 use jsonschema::Validator;
 use notation_edge::{
     Binding, Catalog, CatalogError, Cron, EdgeKind, Form, FormError, FormRef, Interface,
@@ -104,16 +104,27 @@ pub enum ContractError {
 #[derive(Debug)]
 pub struct ContractErrors(pub Vec<ContractError>);
 
+impl ContractErrors {
+    /// Each reason with its causes, in one line.
+    pub fn lines(&self) -> Vec<String> {
+        let line = |error: &ContractError| {
+            let mut line = error.to_string();
+            let mut cause = std::error::Error::source(error);
+            while let Some(inner) = cause {
+                line.push_str(&format!(": {inner}"));
+                cause = inner.source();
+            }
+            line
+        };
+        self.0.iter().map(line).collect()
+    }
+}
+
 impl std::fmt::Display for ContractErrors {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("the contract set cannot be installed")?;
-        for error in &self.0 {
-            write!(f, "\n  {error}")?;
-            let mut cause = std::error::Error::source(error);
-            while let Some(inner) = cause {
-                write!(f, ": {inner}")?;
-                cause = inner.source();
-            }
+        for line in self.lines() {
+            write!(f, "\n  {line}")?;
         }
         Ok(())
     }
@@ -208,6 +219,21 @@ impl Contracts {
         Ok(Contracts {
             catalog: Arc::new(catalog),
             validators,
+        })
+    }
+
+    /// Writes the embedded set into a folder.
+    pub fn extract_embedded(folder: &Path) -> std::io::Result<()> {
+        EMBEDDED.extract(folder)
+    }
+
+    /// Whether a folder holds exactly the documents of the embedded set.
+    pub fn is_embedded_set(folder: &Path) -> bool {
+        fn files(dir: &'static Dir<'static>) -> Box<dyn Iterator<Item = &'static File<'static>>> {
+            Box::new(dir.files().chain(dir.dirs().flat_map(files)))
+        }
+        files(&EMBEDDED).all(|file| {
+            std::fs::read(folder.join(file.path())).is_ok_and(|bytes| bytes == file.contents())
         })
     }
 

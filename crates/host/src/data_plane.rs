@@ -1,6 +1,6 @@
 //! The border to whatever executes workers.
 
-use crate::blobs::Blobs;
+use crate::artifact_store::ArtifactStore;
 use crate::literal::exports_of;
 use crate::snapshot::Snapshot;
 use async_trait::async_trait;
@@ -15,7 +15,7 @@ pub struct BundleSource {
     pub manifest_digest: String,
     /// The manifest: main module, modules with media types and blob digests.
     pub manifest: Arc<Manifest>,
-    pub(crate) blobs: Blobs,
+    pub(crate) artifacts: Arc<dyn ArtifactStore>,
 }
 
 impl BundleSource {
@@ -25,7 +25,7 @@ impl BundleSource {
             .manifest
             .entry(name)
             .ok_or(std::io::ErrorKind::NotFound)?;
-        self.blobs.read(&entry.digest).await
+        self.artifacts.read(&entry.digest).await
     }
 
     /// The bytes of the main module.
@@ -58,6 +58,11 @@ pub trait DataPlane: Send + Sync {
         database: &Uid,
         files: &[(LedgerEntry, Bytes)],
     ) -> Result<(), (usize, String)>;
+
+    /// Where a host name can be opened in a browser of this machine, if anywhere.
+    fn address(&self, _hostname: &str) -> Option<String> {
+        None
+    }
 }
 
 /// Why what runs is not what the snapshot says.

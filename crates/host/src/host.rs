@@ -1,21 +1,23 @@
 //! The host: what is opened once and shared by every request.
 
-use crate::blobs::Blobs;
+use crate::artifact_store::{ArtifactStore, Folder};
 use crate::config::{HostConfig, OpenError};
+use crate::contract_copy;
 use crate::contracts::Contracts;
 use crate::data_plane::DataPlane;
+use crate::http::Limits;
 use crate::metrics::Metrics;
 use crate::plane::{Plane, State};
 use crate::sealed;
 use crate::secret::{Keys, random_text};
 use crate::snapshot::Snapshot;
-use crate::store::{Loaded, LoadedTenant, Store, StoreError, Write};
+use crate::store::{LoadedTenant, Store, StoreError, Write};
 use crate::token::{Caller, Grant, TokenRecord, Tokens, fresh_token, hash};
 use bytes::Bytes;
 use imbl::OrdMap;
-use notation_edge::{FormRef, Manifest, SealedReadiness, Uid, World};
+use notation_edge::{Manifest, SealedReadiness, Uid, World};
 use notation_edge_api::parse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -31,11 +33,15 @@ pub(crate) struct Inner {
     pub config: HostConfig,
     pub contracts: Contracts,
     pub data_plane: Arc<dyn DataPlane>,
-    pub blobs: Blobs,
+    pub artifacts: Arc<dyn ArtifactStore>,
+    /// Held for reading while bytes are stored and their hold is not; a collection waits for that.
+    pub arrivals: tokio::sync::RwLock<()>,
     pub keys: Keys,
     pub tokens: Tokens,
     /// One permit per request that is being answered.
     pub requests: Arc<tokio::sync::Semaphore>,
+    /// One permit per connection of the control plane.
+    pub connections: Arc<tokio::sync::Semaphore>,
     pub metrics: Metrics,
     pub store: Store,
     planes: RwLock<BTreeMap<Arc<str>, Arc<Plane>>>,
@@ -53,6 +59,12 @@ pub enum HostError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The place of the artifacts failed.
+    #[error("the artifacts cannot be reached")]
+    Artifacts(#[from] std::io::Error),
+    /// The host says no.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// Why a host cannot serve on an address.
@@ -61,6 +73,12 @@ pub enum ServeError {
     /// The conformance adapter is for loopback only.
     #[error("a host with the conformance adapter serves on loopback only, not on {0}")]
     NotLoopback(SocketAddr),
+    /// Tokens would go over the network in the clear.
+    #[error("without TLS the control plane is served on loopback only, not on {0}")]
+    Clear(SocketAddr),
+    /// The status page shows every tenant.
+    #[error("the status page is served on loopback only, not on {0}")]
+    Status(SocketAddr),
     /// Certificate or key cannot be used.
     #[error("TLS cannot be served with {path}: {reason}")]
     Tls {
@@ -89,6 +107,9 @@ impl Host {
         }
         let contracts =
             Contracts::load(config.contracts.as_deref(), config.conformance.as_deref())?;
+        if let Some(tls) = &config.tls {
+            crate::tls::acceptor(tls)?;
+        }
         let dir = &config.data_dir;
         let io = |source| OpenError::DataDir {
             path: dir.clone(),
@@ -97,20 +118,25 @@ impl Host {
         make_private(dir).map_err(io)?;
         let lock = lock(dir)?;
         let keys = Keys::open(&dir.join("host.key")).map_err(io)?;
-        let blobs = Blobs::open(dir.join("blobs")).map_err(io)?;
+        let artifacts = match &config.artifacts {
+            Some(artifacts) => artifacts.clone(),
+            None => Arc::new(Folder::open(dir.join("blobs")).map_err(io)?),
+        };
         let store = Store::open(&dir.join("host.sqlite"))?;
         let oldest = config.clock.before(config.keep_records);
         store.submit(vec![Write::Forget(oldest)]).durable().await?;
         let loaded = store.load()?;
-        known_contracts(&contracts, &loaded)?;
+        let contracts = contract_copy::suited(contracts, &config, &loaded)?;
         let host = Host {
             inner: Arc::new(Inner {
                 contracts,
                 data_plane,
-                blobs,
+                artifacts,
+                arrivals: tokio::sync::RwLock::new(()),
                 keys,
                 tokens: Tokens::default(),
                 requests: Arc::new(tokio::sync::Semaphore::new(config.max_requests)),
+                connections: Arc::new(tokio::sync::Semaphore::new(config.max_connections)),
                 metrics: Metrics::default(),
                 store,
                 planes: RwLock::default(),
@@ -219,22 +245,39 @@ impl Host {
         crate::http::router(self.clone())
     }
 
-    /// Routes for whoever runs the host: tokens. For a Unix socket that only the owner can open;
-    /// there is no credential.
-    pub fn admin_router(&self) -> axum::Router {
-        crate::admin::router(self.clone())
+    /// Read-only routes for whoever runs the host: a status page and metrics, of every tenant.
+    /// They answer to the `key` alone: as the password of any user, or as a bearer token.
+    pub fn status_router(&self, key: &str) -> axum::Router {
+        crate::status::router(self.clone(), key)
     }
 
-    /// Read-only routes for whoever runs the host: a status page and metrics. They show names of
-    /// every tenant, so they belong on loopback or an operator's network.
-    pub fn status_router(&self) -> axum::Router {
-        crate::status_page::router(self.clone())
+    /// Serves [`Host::status_router`] until `shutdown` completes.
+    ///
+    /// Errors: `Status` for an address that is not loopback.
+    pub async fn serve_status(
+        &self,
+        listener: tokio::net::TcpListener,
+        key: &str,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        let address = listener.local_addr()?;
+        if !address.ip().is_loopback() {
+            return Err(ServeError::Status(address));
+        }
+        let limits = Limits {
+            connections: Arc::new(tokio::sync::Semaphore::new(64)),
+            grace: std::time::Duration::from_secs(1),
+            ..Limits::of(self)
+        };
+        crate::http::serve(listener, None, self.status_router(key), limits, shutdown).await;
+        Ok(())
     }
 
     /// Serves on a listener until `shutdown` completes, then finishes what is in flight. Heads
     /// that take too long end their connection.
     ///
-    /// Errors: `NotLoopback` for a host with the conformance adapter on another address.
+    /// Errors: `Clear` without TLS, and `NotLoopback` for a host with the conformance adapter, on
+    /// an address that is not loopback.
     pub async fn serve(
         &self,
         listener: tokio::net::TcpListener,
@@ -245,8 +288,12 @@ impl Host {
             return Err(ServeError::NotLoopback(address));
         }
         let config = &self.inner.config;
+        if config.tls.is_none() && !address.ip().is_loopback() {
+            return Err(ServeError::Clear(address));
+        }
         let tls = config.tls.as_ref().map(crate::tls::acceptor).transpose()?;
-        crate::http::serve(listener, tls, self.router(), config.read_timeout, shutdown).await;
+        let tls = tls.map(|tls| (tls, config.read_timeout));
+        crate::http::serve(listener, tls, self.router(), Limits::of(self), shutdown).await;
         self.flush().await.ok();
         Ok(())
     }
@@ -273,7 +320,7 @@ impl Host {
 
     /// Bytes of a blob by digest, whoever holds it; for the data plane. Errors: `NotFound`.
     pub async fn blob(&self, digest: &str) -> std::io::Result<Bytes> {
-        self.inner.blobs.read(digest).await
+        self.inner.artifacts.read(digest).await
     }
 
     /// A committed manifest by digest, whoever holds it; for the data plane.
@@ -322,23 +369,6 @@ impl Host {
             .durable()
             .await?;
         Ok(found)
-    }
-
-    /// Removes artifact bytes that no tenant holds. Must not run while requests are served;
-    /// returns how many were removed.
-    pub async fn collect_garbage(&self) -> std::io::Result<usize> {
-        let mut held = BTreeSet::new();
-        for plane in self.planes() {
-            held.extend(plane.state.lock().await.blobs.keys().cloned());
-        }
-        let mut removed = 0;
-        for digest in self.inner.blobs.list()? {
-            if !held.contains(&digest) {
-                self.inner.blobs.remove(&digest)?;
-                removed += 1;
-            }
-        }
-        Ok(removed)
     }
 
     pub(crate) fn planes(&self) -> Vec<Arc<Plane>> {
@@ -442,26 +472,6 @@ impl Host {
 
     pub(crate) async fn is_writable(&self) -> bool {
         self.flush().await.is_ok()
-    }
-}
-
-/// A resource whose Form is not installed would hold its name and answer nothing.
-fn known_contracts(contracts: &Contracts, loaded: &Loaded) -> Result<(), OpenError> {
-    let unknown: Vec<&FormRef> = loaded
-        .tenants
-        .values()
-        .flat_map(|tenant| &tenant.resources)
-        .map(|resource| &resource.form_ref)
-        .filter(|form_ref| contracts.catalog.form(form_ref).is_none())
-        .collect();
-    match unknown.first() {
-        None => Ok(()),
-        Some(first) => Err(OpenError::OtherContracts {
-            count: unknown.len(),
-            kind: first.kind.to_string(),
-            version: first.definition_version.to_string(),
-            digest: first.schema_digest.to_string(),
-        }),
     }
 }
 

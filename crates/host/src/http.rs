@@ -8,13 +8,13 @@ mod openapi;
 mod reply;
 mod route;
 
-pub use connection::serve;
+pub use connection::{Limits, serve};
 pub use exact::ExactForm;
 pub use head::Head;
 pub use inflow::Inflow;
 pub use openapi::document as openapi;
 pub use reply::Reply;
-pub use route::{API_ROUTES, RouteName};
+pub use route::{API_ROUTES, OPEN_ROUTES, RouteName};
 
 use crate::document::{
     BodyOf, availability, bytes, decode, definition, etag, identify, materialised,
@@ -37,9 +37,6 @@ use notation_edge_api::{
 };
 use route::Route;
 use std::time::Instant;
-
-/// Largest JSON body, in bytes.
-const MAX_JSON_BYTES: usize = 8_388_608;
 
 /// The router of a host: every path goes through the one pipeline.
 pub fn router(host: Host) -> axum::Router {
@@ -79,8 +76,17 @@ async fn answer(host: &Host, request: Request) -> Response {
     let id = request_id();
     let (parts, body) = request.into_parts();
     let head = Head::of(&parts);
-    let mut body = Inflow::new(body, host.inner.config.read_timeout);
-    let result = dispatch(host, &head, &mut body).await;
+    let config = &host.inner.config;
+    let mut body = Inflow::new(body, config.read_timeout, config.body_timeout);
+    let mut caller = None;
+    let result = if head.size_bytes() > config.max_head_bytes {
+        Err(ApiError::invalid(format!(
+            "the head of the request is larger than {} bytes",
+            config.max_head_bytes
+        )))
+    } else {
+        dispatch(host, &head, &mut body, &mut caller).await
+    };
     body.drain().await;
     let (response, code) = match result {
         Ok(reply) => (reply.into_response(), None),
@@ -89,19 +95,61 @@ async fn answer(host: &Host, request: Request) -> Response {
     let status = response.status().as_u16();
     let took = start.elapsed();
     host.inner.metrics.answered(&head.method, status, took);
-    tracing::debug!(
-        request = id,
-        method = head.method,
-        path = head.path,
+    // Never the query nor a header: what is secret comes in bodies and headers only.
+    let answered = Answered {
+        id: &id,
+        head: &head,
+        caller: caller.as_ref(),
         status,
-        code = code.map(ErrorCode::as_str),
-        ms = took.as_millis(),
-        "answered"
-    );
+        code: code.map(ErrorCode::as_str),
+        ms: took.as_millis(),
+    };
+    answered.tell();
     response
 }
 
-async fn dispatch(host: &Host, head: &Head, body: &mut Inflow) -> Result<Reply, ApiError> {
+/// One line of the log.
+struct Answered<'a> {
+    id: &'a str,
+    head: &'a Head,
+    caller: Option<&'a Caller>,
+    status: u16,
+    code: Option<&'static str>,
+    ms: u128,
+}
+
+impl Answered<'_> {
+    /// Changes are worth a line, looks are not unless somebody asks for them.
+    fn tell(&self) {
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    request = self.id,
+                    tenant = self.caller.map(|caller| &*caller.tenant),
+                    principal = self.caller.map(|caller| &*caller.principal),
+                    method = self.head.method,
+                    path = self.head.path,
+                    status = self.status,
+                    code = self.code,
+                    ms = self.ms,
+                    "answered"
+                )
+            };
+        }
+        match self.head.method.as_str() {
+            _ if self.status >= 500 => line!(warn),
+            "GET" | "HEAD" => line!(debug),
+            _ => line!(info),
+        }
+    }
+}
+
+async fn dispatch(
+    host: &Host,
+    head: &Head,
+    body: &mut Inflow,
+    known: &mut Option<Caller>,
+) -> Result<Reply, ApiError> {
     if let Some(reply) = open_routes(host, head).await {
         return reply;
     }
@@ -111,6 +159,7 @@ async fn dispatch(host: &Host, head: &Head, body: &mut Inflow) -> Result<Reply, 
         .ok_or_else(|| {
             ApiError::new(ErrorCode::Unauthenticated, "a valid bearer token is needed")
         })?;
+    *known = Some(caller.clone());
     if host.has_failed() {
         return Err(ApiError::new(
             ErrorCode::BackendUnavailable,
@@ -205,8 +254,13 @@ async fn run(
             exact.agrees(&api_version, &kind)?;
             Ok(Reply::json(200, bytes(&definition(&exact.form))))
         }
-        Route::Validate => validate(host, &body.read(MAX_JSON_BYTES).await?),
-        Route::Prepare => prepare(host, head, caller, &body.read(MAX_JSON_BYTES).await?),
+        Route::Validate => validate(host, &body.read(host.inner.config.max_body_bytes).await?),
+        Route::Prepare => prepare(
+            host,
+            head,
+            caller,
+            &body.read(host.inner.config.max_body_bytes).await?,
+        ),
         Route::Apply(path) => mutate(host, head, caller, Verb::Apply, &path, probe, body).await,
         Route::Import(path) => mutate(host, head, caller, Verb::Import, &path, probe, body).await,
         Route::Observe(path) => mutate(host, head, caller, Verb::Observe, &path, probe, body).await,
@@ -227,7 +281,7 @@ async fn run(
         }
         Route::Operation(id) => host.poll(caller, &id).await,
         Route::Cancel(id) => {
-            let body = body.read(MAX_JSON_BYTES).await?;
+            let body = body.read(host.inner.config.max_body_bytes).await?;
             keyed(head)?;
             if !body.is_empty() {
                 return Err(ApiError::invalid("the body must be empty"));
@@ -235,12 +289,12 @@ async fn run(
             host.cancel(caller, &id).await
         }
         Route::StartUpload => {
-            let body = body.read(MAX_JSON_BYTES).await?;
+            let body = body.read(host.inner.config.max_body_bytes).await?;
             host.start_upload(caller, head, &body).await
         }
         Route::PutBlob { upload, digest } => host.put_blob(caller, &upload, &digest, body).await,
         Route::CommitUpload(upload) => {
-            let body = body.read(MAX_JSON_BYTES).await?;
+            let body = body.read(host.inner.config.max_body_bytes).await?;
             host.commit_upload(caller, head, &upload, &body).await
         }
         Route::AbandonUpload(upload) => {
@@ -296,7 +350,7 @@ async fn mutate(
     probe: Probe,
     body: &mut Inflow,
 ) -> Result<Reply, ApiError> {
-    let body = body.read(MAX_JSON_BYTES).await?;
+    let body = body.read(host.inner.config.max_body_bytes).await?;
     let mutation = Mutation::read(verb, path, head, &body, probe)?;
     host.run(caller, head, mutation, &body).await
 }

@@ -2,12 +2,13 @@
 //! and the durable store. What is right and wrong is decided in `notation-edge`; here it is
 //! translated, stored and answered.
 
-mod admin;
+mod artifact_store;
 mod artifacts;
-mod blobs;
 mod clock;
+mod collect;
 mod commit;
 mod config;
+mod contract_copy;
 mod contracts;
 mod data_plane;
 mod document;
@@ -23,20 +24,22 @@ mod review;
 mod sealed;
 mod secret;
 mod snapshot;
-mod status_page;
+mod status;
 mod store;
 mod support;
 mod tls;
 mod token;
 
-pub use blobs::Blobs;
+pub use artifact_store::{ArtifactStore, Bucket, BucketError, Folder, Incoming};
 pub use clock::{Clock, FixedClock, SystemClock};
+pub use collect::Collected;
 pub use config::{HostConfig, OpenError, Tls};
 pub use contracts::{ContractError, ContractErrors, Contracts};
 pub use data_plane::{BundleSource, ConvergeError, DataPlane, NoDataPlane};
 pub use host::{Host, HostError, ServeError};
-pub use http::{API_ROUTES, RouteName};
+pub use http::{API_ROUTES, OPEN_ROUTES, RouteName};
 pub use literal::exports_of;
+pub use sealed::SealedAt;
 pub use snapshot::{SecretBytes, Snapshot, TenantSnapshot};
 pub use store::StoreError;
 pub use token::{Grant, Scope, TokenRecord, fresh_token};

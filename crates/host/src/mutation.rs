@@ -70,6 +70,17 @@ pub struct Mutation {
 }
 
 impl Mutation {
+    /// What it does, in words: verb, kind and name.
+    pub fn what(&self) -> String {
+        let verb = match self.verb {
+            Verb::Apply => "apply",
+            Verb::Import => "import",
+            Verb::Observe => "observe",
+            Verb::Delete => "delete",
+        };
+        format!("{verb} {} {}", self.kind, self.name)
+    }
+
     /// Decodes a request's body strictly, or demands an empty one.
     pub fn read(
         verb: Verb,

@@ -26,6 +26,17 @@ pub fn is_delete(operation: &OperationRow) -> bool {
     accepted(operation).is_some_and(|mutation| mutation.verb == Verb::Delete)
 }
 
+/// What an operation does: verb, kind and name.
+pub fn what(operation: &OperationRow) -> String {
+    accepted(operation).map_or_else(String::new, |mutation| mutation.what())
+}
+
+/// Why an operation failed.
+pub fn error_of(operation: &OperationRow) -> Option<String> {
+    let document: Operation = serde_json::from_slice(operation.terminal.as_ref()?).ok()?;
+    document.error.map(|error| error.message)
+}
+
 fn accepted(operation: &OperationRow) -> Option<Mutation> {
     serde_json::from_value(parse(operation.request.as_bytes()).ok()?).ok()
 }
@@ -100,6 +111,7 @@ impl Host {
             terminal: None,
             result_uid: None,
             failed: false,
+            created: self.now(),
         };
         let id = operation.id.clone();
         let write = Write::Operation(plane.tenant.clone(), operation.clone());

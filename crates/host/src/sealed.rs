@@ -2,14 +2,14 @@
 
 use crate::document::bytes;
 use crate::error::ApiError;
-use crate::host::Host;
+use crate::host::{Host, HostError};
 use crate::http::Reply;
 use crate::plane::{State, Step};
 use crate::snapshot::SecretBytes;
 use crate::store::{Bound, Write};
-use crate::token::Caller;
+use crate::token::{Caller, Scope};
 use notation_edge::{Change, EdgeKind, FAMILY, Key, Seal, Uid, admit};
-use notation_edge_api::SealedNames;
+use notation_edge_api::{ErrorCode, SealedNames};
 use std::sync::Arc;
 
 /// Largest value, in bytes.
@@ -37,6 +37,73 @@ fn worker(state: &State, space: &str, name: &str) -> Result<Uid, ApiError> {
         .at(&key)
         .map(|worker| worker.uid.clone())
         .ok_or_else(ApiError::no_resource)
+}
+
+/// The worker that a sealed value is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedAt {
+    /// Its tenant.
+    pub tenant: String,
+    /// Its space.
+    pub space: String,
+    /// Its name.
+    pub worker: String,
+}
+
+/// For whoever runs the host: the same road as over HTTP, without a token.
+impl Host {
+    /// Sets a value. Errors: `Refused` for a worker that is not there, a name or a value that
+    /// cannot be.
+    pub async fn set_sealed(
+        &self,
+        at: &SealedAt,
+        name: &str,
+        value: &[u8],
+    ) -> Result<(), HostError> {
+        let caller = self.operator(at)?;
+        let set = self.seal(&caller, &at.space, &at.worker, name, value).await;
+        set.map(drop).map_err(|error| refused(&error, at))
+    }
+
+    /// Removes a value; whether there was one.
+    pub async fn remove_sealed(&self, at: &SealedAt, name: &str) -> Result<bool, HostError> {
+        let caller = self.operator(at)?;
+        let there = self.sealed_names_at(at).await?.iter().any(|it| it == name);
+        let removed = self.unseal(&caller, &at.space, &at.worker, name).await;
+        removed.map_err(|error| refused(&error, at))?;
+        Ok(there)
+    }
+
+    /// Names of the values that are set, ascending.
+    pub async fn sealed_names_at(&self, at: &SealedAt) -> Result<Vec<String>, HostError> {
+        let plane = self.plane(&self.operator(at)?);
+        let state = plane.state.lock().await;
+        let worker = worker(&state, &at.space, &at.worker).map_err(|error| refused(&error, at))?;
+        let names = state.world.sealed_names(&worker);
+        Ok(names.map(|name| name.to_string()).collect())
+    }
+
+    fn operator(&self, at: &SealedAt) -> Result<Caller, HostError> {
+        // A mistyped tenant must not come into being.
+        if !self.planes().iter().any(|plane| *plane.tenant == at.tenant) {
+            return Err(refused(&ApiError::no_resource(), at));
+        }
+        Ok(Caller {
+            tenant: at.tenant.as_str().into(),
+            principal: "operator".into(),
+            scopes: [Scope::Sealed].into(),
+        })
+    }
+}
+
+fn refused(error: &ApiError, at: &SealedAt) -> HostError {
+    match error.code {
+        ErrorCode::ResourceNotFound => HostError::Refused(format!(
+            "tenant {} has no worker {} in space {}",
+            at.tenant, at.worker, at.space
+        )),
+        _ => HostError::Refused(error.message.clone()),
+    }
 }
 
 impl Host {

@@ -168,6 +168,11 @@ fn run(mut connection: Connection, queue: &Receiver<Job>, flag: &AtomicBool) {
             let _ = job.done.send(result.clone());
         }
     }
+    // The reader closes last and cannot do this; the file alone is the whole store from here on.
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    if let Err(error) = connection.query_row(checkpoint, [], |_| Ok(())) {
+        tracing::debug!(%error, "the log of the store stays beside it");
+    }
 }
 
 fn commit(connection: &mut Connection, group: &[Job]) -> rusqlite::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, Read as _};
 
-use notation_model::{DeploymentId, SecretValue, Value};
+use notation_model::{SecretValue, Value};
 use serde_json::json;
 
 use crate::{
@@ -20,7 +20,14 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
     match command {
         SecretCommand::Set { entry, name } => {
             let deployment = project::deployment(&config, entry, "secret set")?;
-            let value = SecretValue::new(Value::Text(read(name.as_str(), &deployment, printer)?));
+            let value = SecretValue::new(Value::Text(read_value(
+                name.as_str(),
+                &format!(
+                    "notation secret set {} {name} --stage {}",
+                    deployment.entry, deployment.stage
+                ),
+                printer,
+            )?));
             session::block_on(async { Ok(store.set_secret(&deployment, name, &value).await?) })?;
             printer.event(
                 "secrets",
@@ -72,7 +79,7 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
 }
 
 /// The value: asked for on a terminal without showing it, else all of stdin less one line break.
-fn read(name: &str, deployment: &DeploymentId, printer: &Printer) -> Result<String, Failure> {
+pub fn read_value(name: &str, command: &str, printer: &Printer) -> Result<String, Failure> {
     let unreadable = |error: std::io::Error| {
         Failure::new(
             Exit::Fixable,
@@ -100,10 +107,7 @@ fn read(name: &str, deployment: &DeploymentId, printer: &Printer) -> Result<Stri
             "secret::empty",
             format!("no value for {name} was given"),
         )
-        .help(format!(
-            "pipe it in, e.g. printf %s \"$VALUE\" | notation secret set {} {name} --stage {}",
-            deployment.entry, deployment.stage
-        )));
+        .help(format!("pipe it in, e.g. printf %s \"$VALUE\" | {command}")));
     }
     Ok(value)
 }

@@ -1,56 +1,76 @@
 //! What a running host answers to the command line: one question per connection.
 
-use std::{collections::BTreeMap, io, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    sync::Arc,
+    time::Duration,
+};
 
-use notation_host::{Grant, Host, Scope, TokenRecord};
+use notation_host::{Grant, Host, HostError, Scope, SealedAt, TokenRecord};
 use notation_runtime::State;
 use serde_json::{Value as Json, json};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
-    net::{TcpListener, TcpStream},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{UnixListener, UnixStream},
     sync::watch,
 };
 
 use super::{
-    control::{Ask, Question},
+    control::{Ask, WorkerAt},
     plane::Plane,
 };
 
+/// Longest question, in bytes: a sealed value as JSON text, and what is around it.
+const MAX_QUESTION: u64 = 1 << 20;
+
 /// Answers until the listener fails or the process ends.
 pub async fn answer_all(
-    listener: TcpListener,
-    secret: String,
+    listener: UnixListener,
     host: Host,
     plane: Arc<Plane>,
     stop: watch::Sender<bool>,
 ) {
     while let Ok((stream, _)) = listener.accept().await {
-        let (secret, host, plane, stop) =
-            (secret.clone(), host.clone(), plane.clone(), stop.clone());
+        let (host, plane, stop) = (host.clone(), plane.clone(), stop.clone());
         tokio::spawn(async move {
-            let answered = answer(stream, &secret, &host, &plane, &stop);
-            // An asker that says nothing is not waited for.
-            let _ = tokio::time::timeout(Duration::from_secs(10), answered).await;
+            if let Err(error) = answer(stream, &host, &plane, &stop).await {
+                tracing::debug!(%error, "a question of the command line was not answered");
+            }
         });
     }
 }
 
 async fn answer(
-    stream: TcpStream,
-    secret: &str,
+    mut stream: UnixStream,
     host: &Host,
     plane: &Plane,
     stop: &watch::Sender<bool>,
 ) -> io::Result<()> {
-    let mut stream = BufReader::new(stream);
+    let (from, mut to) = stream.split();
     let mut line = String::new();
-    stream.read_line(&mut line).await?;
-    let question: Question = serde_json::from_str(&line).map_err(io::Error::other)?;
-    if question.secret != secret {
-        return Ok(());
+    let mut question = BufReader::new(from.take(MAX_QUESTION));
+    // An asker that says nothing is not waited for.
+    tokio::time::timeout(Duration::from_secs(10), question.read_line(&mut line)).await??;
+    let ask: Ask = serde_json::from_str(&line).map_err(io::Error::other)?;
+    let stops = ask == Ask::Stop;
+    let answer = match answered(ask, host, plane).await {
+        Ok(answer) => answer,
+        Err(error) => json!({
+            "error": error.to_string(),
+            "refused": matches!(error, HostError::Refused(_)),
+        }),
+    };
+    to.write_all(format!("{answer}\n").as_bytes()).await?;
+    to.flush().await?;
+    if stops {
+        stop.send_replace(true);
     }
-    let stops = question.ask == Ask::Stop;
-    let answer = match question.ask {
+    Ok(())
+}
+
+async fn answered(ask: Ask, host: &Host, plane: &Plane) -> Result<Json, HostError> {
+    Ok(match ask {
         Ask::Status => status(host, plane),
         Ask::Stop => json!({ "stopping": true }),
         Ask::CreateToken {
@@ -69,25 +89,72 @@ async fn answer(
                 scopes,
                 label,
             };
-            match host.create_token(grant).await {
-                Ok((record, text)) => json!({ "token": token_row(&record), "text": text }),
-                Err(error) => json!({ "error": error.to_string() }),
-            }
+            let (record, text) = host.create_token(grant).await?;
+            json!({ "token": token_row(&record), "text": text })
         }
         Ask::ListTokens => {
             json!({ "tokens": host.tokens().iter().map(token_row).collect::<Vec<_>>() })
         }
-        Ask::RevokeToken { id } => match host.revoke_token(&id).await {
-            Ok(revoked) => json!({ "revoked": revoked }),
-            Err(error) => json!({ "error": error.to_string() }),
-        },
-    };
-    stream.write_all(format!("{answer}\n").as_bytes()).await?;
-    stream.flush().await?;
-    if stops {
-        stop.send_replace(true);
+        Ask::RevokeToken { id } => json!({ "revoked": host.revoke_token(&id).await? }),
+        Ask::Tenants => tenants(host),
+        Ask::SetSecret {
+            worker,
+            name,
+            value,
+        } => {
+            host.set_sealed(&at(worker), &name, value.0.as_bytes())
+                .await?;
+            json!({ "set": name })
+        }
+        Ask::ListSecrets { worker } => {
+            json!({ "secrets": host.sealed_names_at(&at(worker)).await? })
+        }
+        Ask::RemoveSecret { worker, name } => {
+            json!({ "removed": host.remove_sealed(&at(worker), &name).await? })
+        }
+        Ask::Collect => {
+            let collected = host.collect_garbage().await?;
+            json!({
+                "uploads": collected.uploads,
+                "operations": collected.operations,
+                "holds": collected.holds,
+                "artifacts": collected.artifacts,
+            })
+        }
+    })
+}
+
+fn at(worker: WorkerAt) -> SealedAt {
+    SealedAt {
+        tenant: worker.tenant,
+        space: worker.space,
+        worker: worker.name,
     }
-    Ok(())
+}
+
+/// Tenants that have a token or something stored.
+fn tenants(host: &Host) -> Json {
+    let mut tenants: BTreeMap<String, (BTreeSet<String>, usize, usize)> = BTreeMap::new();
+    for record in host.tokens() {
+        let tenant = tenants.entry(record.grant.tenant).or_default();
+        tenant.0.insert(record.grant.principal);
+        tenant.1 += 1;
+    }
+    for (name, tenant) in &host.worlds().borrow().tenants {
+        tenants.entry(name.to_string()).or_default().2 = tenant.world.len();
+    }
+    let rows: Vec<Json> = tenants
+        .into_iter()
+        .map(|(name, (principals, tokens, resources))| {
+            json!({
+                "tenant": name,
+                "principals": principals,
+                "tokens": tokens,
+                "resources": resources,
+            })
+        })
+        .collect();
+    json!({ "tenants": rows })
 }
 
 fn token_row(record: &TokenRecord) -> Json {

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{self, Write as _},
     net::SocketAddr,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
@@ -9,6 +10,12 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+
+/// Every system takes socket paths of this length, with an ending while it is being made.
+const MAX_SOCKET_PATH: usize = 95;
+
+/// Name of the file with the key of the status page.
+pub const STATUS_KEY: &str = "status-key";
 
 /// `.notation/host/` of a project. Readable by its owner only.
 #[derive(Debug, Clone)]
@@ -29,8 +36,22 @@ pub struct Info {
     pub api: SocketAddr,
     /// Workers by host name.
     pub ingress: SocketAddr,
-    /// `status` and `stop`.
-    pub control: SocketAddr,
+    /// Socket of whoever runs it.
+    pub control: PathBuf,
+    /// Status page and metrics; hosts of before have none.
+    #[serde(default)]
+    pub status: Option<SocketAddr>,
+    /// Whether the control plane speaks TLS.
+    #[serde(default)]
+    pub tls: bool,
+}
+
+impl Info {
+    /// Origin of the control plane.
+    pub fn endpoint(&self) -> String {
+        let scheme = if self.tls { "https" } else { "http" };
+        format!("{scheme}://{}", self.api)
+    }
 }
 
 /// Ports that the host keeps from start to start.
@@ -40,6 +61,9 @@ pub struct Ports {
     pub api: u16,
     /// Workers by host name.
     pub ingress: u16,
+    /// Status page and metrics.
+    #[serde(default)]
+    pub status: u16,
 }
 
 /// Whether somebody lives here.
@@ -95,6 +119,25 @@ impl Folder {
     /// What the runtime keeps.
     pub fn runtime(&self) -> PathBuf {
         self.0.join("runtime")
+    }
+
+    /// Where short-lived things go: paths of Unix sockets are short, those of projects are not.
+    pub fn run_dir(&self) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        let user = rustix::process::getuid().as_raw();
+        std::env::temp_dir().join(format!("notation-{user}-{:016x}", hasher.finish()))
+    }
+
+    /// Where the running host answers its owner: in the folder, unless its path is too long for a
+    /// socket.
+    pub fn socket(&self) -> PathBuf {
+        let here = self.0.join("admin.sock");
+        if here.as_os_str().len() <= MAX_SOCKET_PATH {
+            here
+        } else {
+            self.run_dir().join("admin.sock")
+        }
     }
 
     /// Where the background process writes.

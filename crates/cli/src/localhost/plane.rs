@@ -134,6 +134,14 @@ impl DataPlane for Plane {
                 MigrationError::Unavailable(detail) => (0, detail),
             })
     }
+
+    fn address(&self, hostname: &str) -> Option<String> {
+        let status = self.runtime()?.status();
+        status
+            .addresses
+            .get(hostname)
+            .map(|address| address.url.clone())
+    }
 }
 
 async fn read(source: &BundleSource) -> io::Result<Bundle> {

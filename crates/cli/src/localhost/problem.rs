@@ -6,18 +6,15 @@ use serde_json::Value as Json;
 
 use super::{
     control::{self, Ask},
-    folder::Folder,
     start,
 };
 
 /// Asks the project's local host; nothing when none runs or it does not answer.
 pub fn problems(project: &Path) -> Vec<String> {
-    let folder = Folder::of(project);
-    let (Ok(Some(info)), Some(secret)) = (start::find(project), folder.secret(control::SECRET))
-    else {
+    let Ok(Some(info)) = start::find(project) else {
         return Vec::new();
     };
-    match control::ask(info.control, &secret, Ask::Status) {
+    match control::ask(&info.control, &Ask::Status) {
         Ok(status) => of_status(&status),
         Err(_) => Vec::new(),
     }

@@ -2,30 +2,32 @@
 
 use std::{
     collections::BTreeSet,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{self, IsTerminal as _, Write as _},
-    net::{Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
-use notation_host::{Grant, Host, HostConfig, OpenError, Scope, fresh_token};
+use notation_host::{Grant, Host, Scope, fresh_token};
 use notation_runtime::{DRAIN_DEADLINE, Runtime, RuntimeConfig, StartError, TracingLog};
 use serde_json::json;
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{
+    net::{TcpListener, UnixListener},
+    sync::watch,
+};
 
 use super::{
     answers, control,
-    folder::{self, Folder, Info, Ports},
+    folder::{self, Folder, FolderError, Info, Ports, STATUS_KEY},
     plane::{HostBlobs, Plane},
+    setup::{config, not_opened, reachable, with_causes},
     start::{Word, unusable},
     workerd,
 };
 use crate::{
-    args::{Global, Serve},
+    args::{Global, LogFormat, Serve},
     exit::Exit,
-    failure::{Failure, Outcome, Problem, causes},
+    failure::{Failure, Outcome, Problem},
     interrupt,
     printer::{self, Printer},
     project, session,
@@ -52,6 +54,7 @@ pub fn run(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
 }
 
 fn serve(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
+    reachable(args)?;
     let (folder, project) = match &args.data {
         Some(data) => {
             let data = std::path::absolute(data).unwrap_or_else(|_| data.clone());
@@ -71,7 +74,7 @@ fn serve(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
         )
         .help("use it (`notation host status`), or stop it first (`notation host stop`)"));
     };
-    log_to_stderr();
+    log_to_stderr(args.log_format);
     let workerd = match &args.workerd {
         Some(given) => session::block_on(async {
             notation_runtime::workerd::ensure(Path::new("."), Some(given), &())
@@ -93,15 +96,17 @@ fn serve(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
         .block_on(live(args, &folder, project, workerd, printer))
 }
 
-fn log_to_stderr() {
+fn log_to_stderr(format: LogFormat) {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    // A second subscriber cannot be set; there is none before this one.
-    let _ = tracing_subscriber::fmt()
+    let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .try_init();
+        .with_writer(io::stderr);
+    // A second subscriber cannot be set; there is none before this one.
+    let _ = match format {
+        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
 }
 
 async fn live(
@@ -112,14 +117,13 @@ async fn live(
     printer: &Printer,
 ) -> Outcome {
     let kept = folder.ports();
-    let listen = same_port(args.listen, kept.map(|ports| ports.api));
-    let ingress = same_port(args.ingress, kept.map(|ports| ports.ingress));
-    let api = TcpListener::bind(listen)
-        .await
-        .map_err(|error| taken(listen, folder, &error))?;
+    let kept = |port: fn(Ports) -> u16| kept.map(port);
+    let api = bind(args.listen, kept(|ports| ports.api), folder).await?;
+    let pages = bind(args.status, kept(|ports| ports.status), folder).await?;
+    let ingress = same_port(args.ingress, kept(|ports| ports.ingress));
     let blobs = Arc::new(HostBlobs::default());
     let runtime = Runtime::start(RuntimeConfig {
-        run_dir: run_dir(folder.path()),
+        run_dir: folder.run_dir(),
         data_dir: folder.runtime(),
         workerd,
         listen: ingress,
@@ -129,83 +133,96 @@ async fn live(
     })
     .await
     .map_err(|error| not_started(&error, folder))?;
-    let api_address = api
-        .local_addr()
-        .map_err(|error| taken(listen, folder, &error))?;
-    let ingress_address = runtime.listen();
     let plane = Arc::new(Plane::default());
+    let ingress = runtime.listen();
     plane.run_on(runtime);
-    let mut config = HostConfig::new(folder.data());
-    config.contracts = args.contracts.clone();
-    config.endpoint_domain = args.endpoint_domain.clone();
-    let host = Host::open(config, plane.clone())
+    let host = Host::open(config(args, folder)?, plane.clone())
         .await
-        .map_err(|error| not_opened(&error))?;
+        .map_err(|error| not_opened(&error, args, folder))?;
     blobs.of(host.clone());
     token(&host, folder).await?;
+    let key = status_key(folder)?;
     host.converge().await;
 
-    let control = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .await
-        .map_err(|error| taken((Ipv4Addr::LOCALHOST, 0).into(), folder, &error))?;
-    let control_address = control
-        .local_addr()
-        .map_err(|error| taken((Ipv4Addr::LOCALHOST, 0).into(), folder, &error))?;
-    let secret = fresh_token();
-    folder
-        .keep_secret(control::SECRET, &secret)
-        .map_err(unusable)?;
-    folder
-        .keep_ports(Ports {
-            api: api_address.port(),
-            ingress: ingress_address.port(),
+    let socket = folder.socket();
+    let unheard = |source| {
+        let path = socket.clone();
+        unusable(FolderError {
+            path,
+            verb: "made",
+            source,
         })
-        .map_err(unusable)?;
+    };
+    let control = control::listen(&socket).map_err(unheard)?;
+    control.set_nonblocking(true).map_err(unheard)?;
+    let control = UnixListener::from_std(control).map_err(unheard)?;
     let info = Info {
         pid: std::process::id(),
         build: folder::build(),
         project,
         started_at: printer::now(),
-        api: api_address,
-        ingress: ingress_address,
-        control: control_address,
+        api: local(&api, args.listen, folder)?,
+        ingress,
+        control: socket.clone(),
+        status: Some(local(&pages, args.status, folder)?),
+        tls: args.tls_cert.is_some(),
     };
+    let ports = Ports {
+        api: info.api.port(),
+        ingress: info.ingress.port(),
+        status: info.status.map_or(0, |status| status.port()),
+    };
+    folder.keep_ports(ports).map_err(unusable)?;
     let (stop, stopped) = watch::channel(false);
-    let mut closing = stopped.clone();
-    let serving = tokio::spawn({
-        let host = host.clone();
+    let closing = || {
+        let mut stopped = stopped.clone();
         async move {
-            host.serve(api, async move {
-                // The sender lives until the end of `live`.
-                let _ = closing.wait_for(|stop| *stop).await;
-            })
-            .await
+            // The sender lives until the end of `live`.
+            let _ = stopped.wait_for(|stop| *stop).await;
         }
+    };
+    let serving = tokio::spawn({
+        let (host, closing) = (host.clone(), closing());
+        async move { host.serve(api, closing).await }
+    });
+    tokio::spawn({
+        let (host, closing) = (host.clone(), closing());
+        async move { host.serve_status(pages, &key, closing).await }
+    });
+    let house = tokio::spawn({
+        let (host, pause) = (host.clone(), args.limits.collect_every);
+        async move { host.keep_house(pause).await }
     });
     tokio::spawn(answers::answer_all(
         control,
-        secret,
         host.clone(),
         plane.clone(),
         stop.clone(),
     ));
     folder.say(&info).map_err(unusable)?;
+    tracing::info!(api = %info.api, %ingress, "the host serves");
     if args.detached {
         tell_starter(&Word::Ready(info));
         // The starter reads no further; what is printed from here on belongs into the log.
         let _ = rustix::stdio::dup2_stdout(io::stderr());
     } else {
-        ready(&info, folder, printer);
+        ready(&info, folder, args.log_format, printer);
     }
-    tracing::info!(api = %api_address, ingress = %ingress_address, "the host serves");
 
-    let mut asked = stopped;
     tokio::select! {
         () = interrupt::next() => {}
-        _ = asked.wait_for(|stop| *stop) => {}
+        () = closing() => {}
     }
     tracing::info!("the host stops");
     stop.send_replace(true);
+    house.abort();
+    // First what was asked of the control plane comes to its end, workers and all; it has its own
+    // limit. Then the workers do, with what they are answering.
+    match serving.await {
+        Ok(Err(error)) => tracing::warn!(%error, "the control plane ended badly"),
+        Err(error) => tracing::warn!(%error, "the control plane ended badly"),
+        Ok(Ok(())) => {}
+    }
     if let Some(runtime) = plane.take() {
         match Arc::try_unwrap(runtime) {
             Ok(runtime) => runtime.shutdown().await,
@@ -213,14 +230,42 @@ async fn live(
             Err(shared) => drop(shared),
         }
     }
-    // Connections that stay open with nothing in flight must not keep it alive.
-    if let Ok(Ok(Err(error))) = tokio::time::timeout(Duration::from_secs(5), serving).await {
-        tracing::warn!(%error, "the control plane ended badly");
-    }
     if let Err(error) = host.flush().await {
         tracing::error!(%error, "the last changes may not be durable");
     }
+    // It may be gone already.
+    let _ = std::fs::remove_file(&socket);
     Ok(Exit::Done)
+}
+
+async fn bind(
+    given: SocketAddr,
+    kept: Option<u16>,
+    folder: &Folder,
+) -> Result<TcpListener, Failure> {
+    let address = same_port(given, kept);
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|error| taken(address, folder, &error))
+}
+
+fn local(
+    listener: &TcpListener,
+    given: SocketAddr,
+    folder: &Folder,
+) -> Result<SocketAddr, Failure> {
+    let address = listener.local_addr();
+    address.map_err(|error| taken(given, folder, &error))
+}
+
+/// The key of the status page; made when there is none. Who can read the folder can look.
+fn status_key(folder: &Folder) -> Result<String, Failure> {
+    if let Some(key) = folder.secret(STATUS_KEY) {
+        return Ok(key);
+    }
+    // 132 bits of a token are enough for a listener on loopback, and fit into a line.
+    let key = fresh_token()[4..26].to_owned();
+    folder.keep_secret(STATUS_KEY, &key).map_err(unusable)?;
+    Ok(key)
 }
 
 /// An address given with port 0 takes the port of the last start, so that it stays what it was.
@@ -229,14 +274,6 @@ fn same_port(given: SocketAddr, kept: Option<u16>) -> SocketAddr {
         (0, Some(port)) => SocketAddr::new(given.ip(), port),
         _ => given,
     }
-}
-
-/// Paths of Unix sockets are short, those of projects are not.
-fn run_dir(folder: &Path) -> PathBuf {
-    let mut hasher = DefaultHasher::new();
-    folder.hash(&mut hasher);
-    let user = rustix::process::getuid().as_raw();
-    std::env::temp_dir().join(format!("notation-{user}-{:016x}", hasher.finish()))
 }
 
 /// The token of the folder; made and installed when there is none.
@@ -271,18 +308,29 @@ async fn token(host: &Host, folder: &Folder) -> Result<(), Failure> {
     Ok(())
 }
 
-fn ready(info: &Info, folder: &Folder, printer: &Printer) {
+fn ready(info: &Info, folder: &Folder, log: LogFormat, printer: &Printer) {
     printer.event(
         "host",
         json!({
             "running": true,
             "pid": info.pid,
-            "endpoint": format!("http://{}", info.api),
+            "endpoint": info.endpoint(),
             "ingress": format!("http://{}", info.ingress),
+            "status_page": info.status.map(|status| format!("http://{status}/")),
         }),
     );
-    printer.say(format!("control plane  http://{}", info.api));
+    if log == LogFormat::Json {
+        // The log says it; whoever reads it as JSON wants nothing else in it.
+        return;
+    }
+    printer.say(format!("control plane  {}", info.endpoint()));
     printer.say(format!("workers        http://{}", info.ingress));
+    if let Some(status) = info.status {
+        printer.say(format!(
+            "status page    http://{status}/ (its password is in {})",
+            folder.path().join(STATUS_KEY).display()
+        ));
+    }
     printer.say(format!("data           {}", folder.path().display()));
     printer.say(format!(
         "token          in {}",
@@ -323,18 +371,6 @@ fn not_started(error: &StartError, folder: &Folder) -> Failure {
             other,
         ),
     }
-}
-
-fn not_opened(error: &OpenError) -> Failure {
-    let failure = Failure::new(Exit::Fixable, "host::no_data", error.to_string());
-    with_causes(failure, error)
-}
-
-fn with_causes(failure: Failure, error: &dyn std::error::Error) -> Failure {
-    causes(error)
-        .into_iter()
-        .fold(failure, Failure::also)
-        .help("make the named folder usable for this user, or give another one with --data")
 }
 
 /// Writes the one line that the starter waits for. A starter that went away is no problem.

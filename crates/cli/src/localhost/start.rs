@@ -20,7 +20,7 @@ use super::{
 use crate::{exit::Exit, failure::Failure};
 
 /// How long an orderly stop may take before the process is ended.
-const STOPPING: Duration = Duration::from_secs(20);
+const STOPPING: Duration = Duration::from_secs(30);
 
 /// The one line the background process writes to whoever started it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -152,11 +152,9 @@ pub fn stop(folder: &Folder) -> Result<Stopped, Failure> {
         Tenancy::Unclear => None,
     };
     let process = info.as_ref().and_then(|info| Process::of(info.pid));
-    let secret = folder.secret(control::SECRET);
-    let asked = match (&info, secret) {
-        (Some(info), Some(secret)) => control::ask(info.control, &secret, Ask::Stop).is_ok(),
-        _ => false,
-    };
+    let asked = info
+        .as_ref()
+        .is_some_and(|info| control::ask(&info.control, &Ask::Stop).is_ok());
     let patience = if asked {
         STOPPING
     } else {

@@ -37,6 +37,13 @@ impl Head {
         }
     }
 
+    /// Bytes of the target with all names and values of headers.
+    pub fn size_bytes(&self) -> usize {
+        let headers = self.headers.iter();
+        let headers = headers.map(|(name, value)| name.as_str().len() + value.len());
+        self.target.len() + headers.sum::<usize>()
+    }
+
     /// A header's value. An empty one counts as absent (host API §1.3).
     pub fn header(&self, name: &str) -> Option<String> {
         let value = String::from_utf8_lossy(self.headers.get(name)?.as_bytes()).into_owned();

@@ -7,23 +7,30 @@ use http_body_util::BodyExt;
 use notation_edge::MAX_ENTRY_BYTES;
 use notation_edge_api::ErrorCode;
 use std::time::Duration;
+use tokio::time::Instant;
 
-/// A body that must keep moving.
+/// A body that must keep moving and come to its end.
 pub struct Inflow {
     body: Body,
     patience: Duration,
+    deadline: Instant,
 }
 
 impl Inflow {
-    /// A body whose every part must arrive within `patience`.
-    pub fn new(body: Body, patience: Duration) -> Inflow {
-        Inflow { body, patience }
+    /// A body whose every part must arrive within `patience`, and the last one within `whole`.
+    pub fn new(body: Body, patience: Duration, whole: Duration) -> Inflow {
+        Inflow {
+            body,
+            patience,
+            deadline: Instant::now() + whole,
+        }
     }
 
     /// The next bytes; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
-            let frame = tokio::time::timeout(self.patience, self.body.frame()).await;
+            let until = self.deadline.min(Instant::now() + self.patience);
+            let frame = tokio::time::timeout_at(until, self.body.frame()).await;
             let frame = frame.map_err(|_| {
                 ApiError::new(ErrorCode::DeadlineExceeded, "the body does not arrive")
             })?;

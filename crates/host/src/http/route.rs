@@ -87,6 +87,14 @@ routes! {
     Unseal { space, worker, key } = "DELETE" "/sealed/v1/spaces/{space}/workers/{worker}/values/{key}";
 }
 
+/// Routes without a credential, with their names; they show nothing of any tenant.
+pub const OPEN_ROUTES: &[(&str, &str)] = &[
+    (notation_edge_api::DISCOVERY_PATH, "Discovery"),
+    ("/openapi.json", "OpenApi"),
+    ("/healthz", "Alive"),
+    ("/readyz", "Ready"),
+];
+
 impl Route {
     /// The route of a method and an escaped path.
     pub(super) fn of(method: &str, path: &str) -> Result<Route, ApiError> {

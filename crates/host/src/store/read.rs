@@ -156,6 +156,7 @@ fn load_rest(connection: &Connection, loaded: &mut Loaded) -> rusqlite::Result<(
                 terminal: row.get("terminal")?,
                 result_uid: row.get::<_, Option<String>>("result_uid")?.map(Uid::new),
                 failed: row.get("failed")?,
+                created: row.get("created")?,
             });
         Ok(())
     })?;
@@ -164,6 +165,7 @@ fn load_rest(connection: &Connection, loaded: &mut Loaded) -> rusqlite::Result<(
             id: row.get("id")?,
             principal: row.get::<_, String>("principal")?.into(),
             manifest: row.get("manifest")?,
+            created: row.get("created")?,
         });
         Ok(())
     })?;

@@ -82,6 +82,8 @@ pub struct OperationRow {
     pub result_uid: Option<Uid>,
     /// Whether it ended in an error.
     pub failed: bool,
+    /// When it was accepted, RFC 3339 in UTC.
+    pub created: String,
 }
 
 /// An upload session.
@@ -93,6 +95,8 @@ pub struct UploadRow {
     pub principal: Arc<str>,
     /// The manifest as canonical JSON.
     pub manifest: Vec<u8>,
+    /// RFC 3339 in UTC.
+    pub created: String,
 }
 
 #[derive(Serialize, Deserialize)]

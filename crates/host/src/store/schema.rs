@@ -2,10 +2,11 @@
 
 use super::StoreError;
 use rusqlite::Connection;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One entry per format, in order; applied ones never change.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE token (
   id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, tenant TEXT NOT NULL, principal TEXT NOT NULL,
   scopes TEXT NOT NULL, label TEXT NOT NULL, created TEXT NOT NULL) STRICT;
@@ -42,7 +43,14 @@ CREATE TABLE blob (
 CREATE TABLE manifest (
   tenant TEXT NOT NULL, digest TEXT NOT NULL, document BLOB NOT NULL,
   PRIMARY KEY (tenant, digest)) STRICT, WITHOUT ROWID;
-"];
+",
+    // Operations of before have no age; they count from here.
+    "
+ALTER TABLE operation ADD COLUMN created TEXT NOT NULL DEFAULT '';
+UPDATE operation SET created = strftime('%Y-%m-%dT%H:%M:%SZ', 'now');
+CREATE INDEX replay_created ON replay (created);
+",
+];
 
 /// Sets the connection up and applies missing migrations.
 pub fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -66,6 +74,9 @@ pub fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreErro
             known,
         });
     }
+    if found > 0 && found < known {
+        keep_copy(connection, path, found).map_err(database)?;
+    }
     for (format, migration) in (1..).zip(MIGRATIONS).filter(|(format, _)| *format > found) {
         let apply = |connection: &mut Connection| -> rusqlite::Result<()> {
             let transaction = connection.transaction()?;
@@ -75,5 +86,20 @@ pub fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreErro
         };
         apply(connection).map_err(database)?;
     }
+    Ok(())
+}
+
+/// Where a store is copied to before its format moves on from `format`.
+pub fn copy_of(path: &Path, format: i64) -> PathBuf {
+    path.with_extension(format!("format-{format}.sqlite"))
+}
+
+/// Keeps the store as it is, for the way back to the program that wrote it.
+fn keep_copy(connection: &Connection, path: &Path, format: i64) -> rusqlite::Result<()> {
+    let copy = copy_of(path, format);
+    // What an interrupted copy left behind, or one from before a way back.
+    let _ = std::fs::remove_file(&copy);
+    connection.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
+    tracing::info!(format, copy = %copy.display(), "the store is brought up to date; a copy is kept");
     Ok(())
 }

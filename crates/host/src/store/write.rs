@@ -29,7 +29,7 @@ pub enum Write {
     /// Inserts or replaces an operation.
     Operation(Arc<str>, OperationRow),
     /// Inserts an upload session.
-    Upload(Arc<str>, UploadRow, String),
+    Upload(Arc<str>, UploadRow),
     /// Ends an upload session.
     RemoveUpload(String),
     /// The tenant holds a blob.
@@ -55,7 +55,9 @@ pub enum Write {
     Token(TokenHash, TokenRecord),
     /// Revokes a token.
     RemoveToken(String),
-    /// Forgets records and upload sessions that are older than this.
+    /// Forgets an operation that ended.
+    RemoveOperation(String),
+    /// Forgets recorded answers that are older than this.
     Forget(String),
 }
 
@@ -90,7 +92,7 @@ impl Write {
             ),
             Write::Replay(key, replay, now) => put_replay(connection, key, replay, now),
             Write::Operation(tenant, operation) => run(
-                "INSERT OR REPLACE INTO operation VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT OR REPLACE INTO operation VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                 params![
                     operation.id,
                     &**tenant,
@@ -100,17 +102,18 @@ impl Write {
                     operation.polls,
                     operation.terminal,
                     operation.result_uid.as_ref().map(Uid::as_str),
-                    operation.failed
+                    operation.failed,
+                    operation.created
                 ],
             ),
-            Write::Upload(tenant, upload, now) => run(
+            Write::Upload(tenant, upload) => run(
                 "INSERT INTO upload VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![
                     upload.id,
                     &**tenant,
                     &*upload.principal,
                     upload.manifest,
-                    now
+                    upload.created
                 ],
             ),
             Write::RemoveUpload(id) => run("DELETE FROM upload WHERE id = ?1", params![id]),
@@ -159,10 +162,8 @@ impl Write {
                     ],
                 )
             }
-            Write::Forget(before) => {
-                run("DELETE FROM replay WHERE created < ?1", params![before])?;
-                run("DELETE FROM upload WHERE created < ?1", params![before])
-            }
+            Write::RemoveOperation(id) => run("DELETE FROM operation WHERE id = ?1", params![id]),
+            Write::Forget(before) => run("DELETE FROM replay WHERE created < ?1", params![before]),
             Write::RemoveToken(id) => run("DELETE FROM token WHERE id = ?1", params![id]),
         }
     }

@@ -212,7 +212,7 @@ async fn artifact_retention_while_referenced() {
     .await
     .is(200);
     client.read("WorkerBundle", "b").await.updated();
-    assert_eq!(bench.host.collect_garbage().await.unwrap(), 1);
+    assert_eq!(bench.host.collect_garbage().await.unwrap().artifacts, 1);
     assert!(bench.host.blob(&blob(FETCH_ONLY)).await.is_ok());
 }
 

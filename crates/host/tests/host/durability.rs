@@ -143,7 +143,7 @@ async fn a_damaged_contract_set_is_refused_with_every_reason() {
     }
 }
 
-fn copy(from: &std::path::Path, to: &std::path::Path) {
+pub fn copy(from: &std::path::Path, to: &std::path::Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -4,7 +4,7 @@
 mod answers;
 mod requests;
 
-use super::route::{API_ROUTES, RouteName};
+use super::route::{API_ROUTES, OPEN_ROUTES, RouteName};
 use answers::successes;
 use notation_edge::Catalog;
 use notation_edge_api::{API_ROOT, ErrorCode};
@@ -17,6 +17,9 @@ pub fn document(catalog: &Catalog) -> Value {
         let path = template.replace("{api}", API_ROOT);
         let operations = paths.entry(path.clone()).or_insert_with(|| json!({}));
         operations[method.to_lowercase()] = operation(*route, method, &path, catalog);
+    }
+    for (path, name) in OPEN_ROUTES {
+        paths.insert((*path).to_owned(), json!({ "get": open(name) }));
     }
     let mut schemas = answers::schemas();
     schemas.extend(requests::schemas(catalog));
@@ -37,12 +40,7 @@ fn operation(route: RouteName, method: &str, path: &str, catalog: &Catalog) -> V
     for (status, schema) in successes(route) {
         responses.insert(status.to_string(), answer("done", *schema));
     }
-    for code in ErrorCode::ALL {
-        let schema = (method != "HEAD").then_some("Error");
-        responses
-            .entry(code.status().to_string())
-            .or_insert_with(|| answer(code.as_str(), schema));
-    }
+    refusals(&mut responses, (method != "HEAD").then_some("Error"));
     for (status, next, parameter, value) in links(route) {
         responses[*status]["links"][*next] =
             json!({ "operationId": next, "parameters": { *parameter: value } });
@@ -56,6 +54,25 @@ fn operation(route: RouteName, method: &str, path: &str, catalog: &Catalog) -> V
         operation["requestBody"] = body;
     }
     operation
+}
+
+/// A route that needs no credential.
+fn open(name: &str) -> Value {
+    let document = json!({
+        "description": "done",
+        "content": { "application/json": { "schema": { "type": "object" } } },
+    });
+    let mut responses = Map::from_iter([("200".to_owned(), document)]);
+    refusals(&mut responses, Some("Error"));
+    json!({ "operationId": name, "security": [], "responses": responses })
+}
+
+fn refusals(responses: &mut Map<String, Value>, schema: Option<&str>) {
+    for code in ErrorCode::ALL {
+        responses
+            .entry(code.status().to_string())
+            .or_insert_with(|| answer(code.as_str(), schema));
+    }
 }
 
 /// Where an answer leads: status, operation, its parameter, and where the value is found.

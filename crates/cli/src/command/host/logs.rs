@@ -1,0 +1,74 @@
+//! `notation host logs`.
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use serde_json::json;
+
+use crate::{
+    exit::Exit,
+    failure::{Failure, Outcome},
+    printer::Printer,
+    render::cell,
+};
+
+/// Prints the last lines, and what is added when that is wanted.
+pub fn show(path: &Path, follow: bool, lines: usize, printer: &Printer) -> Outcome {
+    let unreadable = |error: std::io::Error| {
+        Failure::new(
+            Exit::Fixable,
+            "host::no_log",
+            format!("{} cannot be read: {error}", path.display()),
+        )
+        .help("the log is made when the local host first starts: `notation host start`")
+    };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mut last = std::collections::VecDeque::new();
+    for line in BufReader::new(&file).lines() {
+        last.push_back(line.map_err(unreadable)?);
+        if last.len() > lines {
+            last.pop_front();
+        }
+    }
+    last.iter().for_each(|line| tell(line, printer));
+    if !follow {
+        return Ok(Exit::Done);
+    }
+    let mut rest = String::new();
+    // Where reading ended, not where the file ends by now: nothing is lost in between.
+    let mut at = file.stream_position().map_err(unreadable)?;
+    loop {
+        // A log that was cut short starts anew.
+        if file.metadata().map_err(unreadable)?.len() < at {
+            at = file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        }
+        let mut bytes = Vec::new();
+        at += file.read_to_end(&mut bytes).map_err(unreadable)? as u64;
+        rest.push_str(&String::from_utf8_lossy(&bytes));
+        while let Some(end) = rest.find('\n') {
+            tell(&rest[..end], printer);
+            rest.drain(..=end);
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn tell(line: &str, printer: &Printer) {
+    if printer.json {
+        printer.event("log", json!({ "line": line }));
+        return;
+    }
+    match printer.reader() {
+        // What is folded can still be told from what begins a line.
+        Some(_) => {
+            let lines = cell::wrap(line, printer.width.saturating_sub(2));
+            printer.out(lines.join("\n  "));
+        }
+        None => printer.out(line),
+    }
+}
