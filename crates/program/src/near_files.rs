@@ -60,8 +60,10 @@ fn elsewhere(folder: &Path, wanted: &std::ffi::OsStr, depth: usize) -> Option<Pa
     if same.is_file() {
         return Some(same);
     }
-    let deeper = (depth < DEEPEST).then(|| names(folder)).unwrap_or_default();
-    deeper
+    if depth == DEEPEST {
+        return None;
+    }
+    names(folder)
         .iter()
         .filter(|name| !name.starts_with('.') && *name != "node_modules")
         .map(|name| folder.join(name))
