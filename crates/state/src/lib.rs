@@ -21,5 +21,5 @@ pub use journal::{
 };
 pub use memory::MemoryStore;
 pub use seal::{KeySource, Sealer};
-pub use sqlite::SqliteStore;
+pub use sqlite::{SqliteStore, Traffic};
 pub use store::{Batch, Change, DeploymentState, StateStore, Summary};

@@ -1,22 +1,24 @@
 //! A store in one SQLite file: all deployments of a project.
 //!
 //! One thread owns the connection. Batches that wait while a commit is on its way share the next
-//! one. Records are rows that new ones append to; the journal is another such table; nothing is
-//! indexed by what it says, so that a commit touches the last page of two tables and no more.
+//! one. Every deployment has a table of records and one of journal lines. New rows append; nothing
+//! is indexed by what it says, so that a commit touches the last page of two tables and no more.
 
 mod append;
 mod failure;
 mod file;
 mod hold;
 mod read;
+mod rows;
 mod schema;
 mod secret;
+mod traffic;
 mod writer;
 
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Mutex, mpsc},
+    sync::{Arc, Mutex, mpsc},
     thread::JoinHandle,
 };
 
@@ -29,6 +31,8 @@ use crate::{
     Summary,
 };
 
+use traffic::Counters;
+pub use traffic::Traffic;
 use writer::{Append, Job, Writer};
 
 /// State in one SQLite file.
@@ -41,6 +45,7 @@ pub struct SqliteStore {
     path: PathBuf,
     worker: Mutex<Option<Worker>>,
     key: Mutex<Option<KeySource>>,
+    traffic: Arc<Counters>,
 }
 
 #[derive(Debug)]
@@ -56,12 +61,18 @@ impl SqliteStore {
             path: path.into(),
             worker: Mutex::new(None),
             key: Mutex::new(Some(key)),
+            traffic: Arc::default(),
         }
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What was appended through this store so far.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic.now()
     }
 
     async fn ask<T: Send + 'static>(
@@ -84,7 +95,7 @@ impl SqliteStore {
         if worker.is_none() {
             let key = lock(&self.key).take()?;
             let (jobs, inbox) = mpsc::channel();
-            let writer = Writer::new(self.path.clone(), Sealer::new(key));
+            let writer = Writer::new(self.path.clone(), Sealer::new(key), self.traffic.clone());
             let thread = std::thread::Builder::new()
                 .name("state".into())
                 .spawn(move || writer.run(&inbox))

@@ -7,8 +7,10 @@ use rusqlite::{Transaction, params};
 
 use super::{
     failure::{Failure, cannot_read, cannot_write, damaged, why},
-    file::{File, journal, row_of},
+    file::{File, row_of},
     hold::hold_of,
+    rows::Rows,
+    traffic::Traffic,
     writer::Append,
 };
 use crate::{
@@ -40,7 +42,11 @@ impl File {
     ) -> Result<Vec<Result<(), StoreError>>, Failure> {
         self.open_for_writing().map_err(Failure::Opening)?;
         let File {
-            path, sealer, open, ..
+            path,
+            sealer,
+            open,
+            traffic: counters,
+            ..
         } = self;
         let open = open.as_mut().expect("opened just now");
         let failed = |error: &rusqlite::Error| Failure::Writing(path.clone(), why(error));
@@ -49,6 +55,10 @@ impl File {
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
             .map_err(|error| failed(&error))?;
         let mut results = Vec::new();
+        let mut traffic = Traffic {
+            commits: 1,
+            ..Traffic::default()
+        };
         for append in group {
             let Append {
                 deployment,
@@ -70,11 +80,13 @@ impl File {
                 Ok((statuses, held, texts)) => {
                     write(&transaction, held, batch, &texts, statuses)
                         .map_err(|error| failed(&error))?;
+                    texts.count(&mut traffic);
                     results.push(Ok(()));
                 }
             }
         }
         transaction.commit().map_err(|error| failed(&error))?;
+        counters.add(traffic);
         Ok(results)
     }
 }
@@ -82,7 +94,7 @@ impl File {
 /// Where rows are, so that a commit needs no index: valid under one fence.
 #[derive(Clone)]
 pub(super) struct Held {
-    pub(super) row: i64,
+    pub(super) rows: Rows,
     pub(super) fence: Fence,
     records: HashMap<Incarnation, i64>,
     /// Steps that are open or waiting, with the journal row of their first intent.
@@ -101,55 +113,44 @@ fn held_under<'h>(
     held: &'h mut HashMap<DeploymentId, Held>,
 ) -> Result<&'h mut Held, StoreError> {
     let write = |error: rusqlite::Error| cannot_write(path, &error);
-    let row = match held.get(deployment) {
-        Some(known) => known.row,
+    let rows = match held.get(deployment) {
+        Some(known) => known.rows,
         None => row_of(transaction, deployment).map_err(write)?,
     };
-    let (present, fence) = hold_of(transaction, row, path)?;
+    let (present, fence) = hold_of(transaction, rows, path)?;
     fenced(deployment, hold, present.as_ref(), fence)?;
     let known = held
         .get(deployment)
         .is_some_and(|known| known.fence == hold.fence);
     if !known {
-        let found = rows_of(transaction, path, format, row, hold.fence)?;
+        let found = held_of(transaction, path, format, rows, hold.fence)?;
         held.insert(deployment.clone(), found);
     }
     Ok(held.get_mut(deployment).expect("put there just now"))
 }
 
-fn rows_of(
+fn held_of(
     transaction: &Transaction<'_>,
     path: &Path,
     format: &Format<'_>,
-    row: i64,
+    rows: Rows,
     fence: Fence,
 ) -> Result<Held, StoreError> {
     let read = |error: rusqlite::Error| cannot_read(path, &error);
     let mut records = HashMap::new();
-    let mut statement = transaction
-        .prepare("SELECT id, resource, generation FROM record WHERE deployment = ?1")
-        .map_err(read)?;
-    let mut rows = statement.query([row]).map_err(read)?;
-    while let Some(row) = rows.next().map_err(read)? {
-        let id: i64 = row.get(0).map_err(read)?;
-        let resource: String = row.get(1).map_err(read)?;
-        let incarnation = Incarnation {
-            resource: resource
-                .parse()
-                .map_err(|error| damaged(path, ReadError::from(error)))?,
-            generation: row.get(2).map_err(read)?,
-        };
+    for place in rows.places(transaction).map_err(read)? {
+        let (incarnation, id) = place.map_err(|error| damaged(path, ReadError::from(error)))?;
         records.insert(incarnation, id);
     }
     let open_from = transaction
         .query_row(
             "SELECT open_from FROM deployment WHERE id = ?1",
-            [row],
+            [rows.0],
             |row| row.get(0),
         )
         .map_err(read)?;
     let mut steps = HashMap::new();
-    for (seq, body) in journal(transaction, row, open_from).map_err(read)? {
+    for (seq, body) in rows.lines(transaction, open_from).map_err(read)? {
         let entry = format
             .read_entry(&body)
             .map_err(|error| damaged(path, error))?;
@@ -163,7 +164,7 @@ fn rows_of(
         settle(&mut steps, entry.step, next, first);
     }
     Ok(Held {
-        row,
+        rows,
         fence,
         records,
         steps,
@@ -187,6 +188,16 @@ fn settle(
 struct Texts {
     entries: Vec<String>,
     changes: Vec<Option<String>>,
+}
+
+impl Texts {
+    fn count(&self, traffic: &mut Traffic) {
+        let records = self.changes.iter().flatten();
+        let bytes = |total: u64, text: &String| total + text.len() as u64;
+        traffic.lines += self.entries.len() as u64 + records.clone().count() as u64;
+        traffic.journal_bytes = self.entries.iter().fold(traffic.journal_bytes, bytes);
+        traffic.record_bytes = records.fold(traffic.record_bytes, bytes);
+    }
 }
 
 fn texts(format: &Format<'_>, batch: &Batch) -> Result<Texts, StoreError> {
@@ -235,9 +246,7 @@ fn write(
 ) -> rusqlite::Result<()> {
     let entries = batch.entries.iter().zip(&texts.entries).zip(statuses);
     for ((entry, body), status) in entries {
-        let seq = transaction
-            .prepare_cached("INSERT INTO journal (deployment, body) VALUES (?1, ?2)")?
-            .insert(params![held.row, body])?;
+        let seq = held.rows.add_line(transaction, body)?;
         let first = match (&entry.event, held.steps.get(&entry.step)) {
             (_, Some((_, first))) => *first,
             (Event::Intent(_) | Event::Waiting { .. }, None) => seq,
@@ -250,15 +259,13 @@ fn write(
             Change::Put(record) => put(transaction, held, &record.incarnation, body.as_deref())?,
             Change::Remove(incarnation) => {
                 if let Some(id) = held.records.remove(incarnation) {
-                    transaction
-                        .prepare_cached("DELETE FROM record WHERE id = ?1")?
-                        .execute([id])?;
+                    held.rows.remove_record(transaction, id)?;
                 }
             }
             Change::Exports(_) => {
                 transaction
                     .prepare_cached("UPDATE deployment SET exports = ?2 WHERE id = ?1")?
-                    .execute(params![held.row, body])?;
+                    .execute(params![held.rows.0, body])?;
             }
         }
     }
@@ -272,25 +279,11 @@ fn put(
     body: Option<&str>,
 ) -> rusqlite::Result<()> {
     match held.records.get(incarnation) {
-        Some(id) => {
-            transaction
-                .prepare_cached("UPDATE record SET body = ?2 WHERE id = ?1")?
-                .execute(params![id, body])?;
-        }
+        Some(id) => held.rows.rewrite_record(transaction, *id, body),
         None => {
-            let id = transaction
-                .prepare_cached(
-                    "INSERT INTO record (deployment, resource, generation, body)
-                     VALUES (?1, ?2, ?3, ?4)",
-                )?
-                .insert(params![
-                    held.row,
-                    incarnation.resource.as_str(),
-                    incarnation.generation,
-                    body
-                ])?;
+            let id = held.rows.add_record(transaction, incarnation, body)?;
             held.records.insert(incarnation.clone(), id);
+            Ok(())
         }
     }
-    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -12,7 +13,9 @@ use rusqlite::{Connection, Transaction};
 use super::{
     append::Held,
     failure::{cannot_read, cannot_write},
+    rows::Rows,
     schema::{self, FORMAT, Kind, MIGRATIONS},
+    traffic::Counters,
 };
 use crate::{
     Sealer, StoreError,
@@ -30,6 +33,7 @@ pub(super) struct File {
     pub(super) open: Option<Open>,
     /// What is known of the deployments that this process holds, as of the last commit.
     pub(super) held: HashMap<DeploymentId, Held>,
+    pub(super) traffic: Arc<Counters>,
 }
 
 /// The open file.
@@ -41,12 +45,13 @@ pub(super) struct Open {
 }
 
 impl File {
-    pub(super) fn new(path: PathBuf, sealer: Sealer) -> File {
+    pub(super) fn new(path: PathBuf, sealer: Sealer, traffic: Arc<Counters>) -> File {
         File {
             path,
             sealer,
             open: None,
             held: HashMap::new(),
+            traffic,
         }
     }
 
@@ -70,7 +75,9 @@ impl File {
             let connection = connect(&self.path)?;
             match schema::look(&connection, &self.path, FORMAT)? {
                 Kind::Blank => return Ok(None),
-                Kind::Ours(_) => {}
+                Kind::Ours(FORMAT) => {}
+                Kind::Ours(older) => schema::show_as_newest(&connection, older, MIGRATIONS)
+                    .map_err(|error| cannot_read(&self.path, &error))?,
             }
             let salt = salt_of(&connection).map_err(|error| cannot_read(&self.path, &error))?;
             self.open = Some(Open {
@@ -112,10 +119,9 @@ impl File {
                 why: error.to_string(),
             })?;
         }
-        let mut connection = match self.open.take() {
-            Some(open) => open.connection,
-            None => connect(&path)?,
-        };
+        // A connection of its own: one that only read may show an older format as the newest.
+        self.open = None;
+        let mut connection = connect(&path)?;
         let write = |error: rusqlite::Error| cannot_write(&path, &error);
         let kind = schema::look(&connection, &path, FORMAT)?;
         // The journal mode before the first table, so that the file never needs a rewrite.
@@ -192,31 +198,24 @@ fn salt_of(connection: &Connection) -> rusqlite::Result<[u8; SALT_BYTES]> {
     connection.query_row("SELECT salt FROM store", [], |row| row.get(0))
 }
 
-/// The row of a deployment, made when there is none.
+/// Where a deployment's rows are; made when there is none.
 pub(super) fn row_of(
     transaction: &Transaction<'_>,
     deployment: &DeploymentId,
-) -> rusqlite::Result<i64> {
+) -> rusqlite::Result<Rows> {
     let name = deployment.to_string();
-    transaction
+    let made = transaction
         .prepare_cached(
             "INSERT INTO deployment (name, fence, expires_ms, open_from) VALUES (?1, 0, 0, 0)
              ON CONFLICT DO NOTHING",
         )?
         .execute([&name])?;
-    transaction
+    let row = transaction
         .prepare_cached("SELECT id FROM deployment WHERE name = ?1")?
         .query_row([&name], |row| row.get(0))
-}
-
-/// Journal lines of a deployment from a row on.
-pub(super) fn journal(
-    connection: &Connection,
-    row: i64,
-    open_from: i64,
-) -> rusqlite::Result<Vec<(i64, String)>> {
-    connection
-        .prepare("SELECT seq, body FROM journal WHERE seq >= ?2 AND deployment = ?1 ORDER BY seq")?
-        .query_map([row, open_from], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect()
+        .map(Rows)?;
+    if made > 0 {
+        row.make(transaction)?;
+    }
+    Ok(row)
 }

@@ -8,7 +8,8 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use super::{
     append::Held,
     failure::{cannot_read, cannot_write, damaged},
-    file::{File, journal, row_of},
+    file::{File, row_of},
+    rows::Rows,
 };
 use crate::{
     Acquired, Claim, Fence, Hold, LEASE_MS, StoreError,
@@ -26,28 +27,33 @@ impl File {
         let path = self.path.clone();
         let write = |error: rusqlite::Error| cannot_write(&path, &error);
         let transaction = self.writing()?;
-        let row = row_of(&transaction, deployment).map_err(write)?;
-        let (hold, fence) = hold_of(&transaction, row, &path)?;
+        let rows = row_of(&transaction, deployment).map_err(write)?;
+        let (hold, fence) = hold_of(&transaction, rows, &path)?;
         let judged = claim.judge(hold.as_ref(), fence);
         if let Acquired::Free(hold) | Acquired::TakenOver { hold, .. } = &judged {
             transaction
                 .execute(
                     "UPDATE deployment SET fence = ?2, hold = ?3, expires_ms = ?4, last_run_ms = ?5 \
                      WHERE id = ?1",
-                    params![row, hold.fence.0, hold_text(hold), hold.expires_ms, claim.now_ms],
+                    params![rows.0, hold.fence.0, hold_text(hold), hold.expires_ms, claim.now_ms],
                 )
                 .map_err(write)?;
             // The journal of a run that ended is kept until the next one starts. What is left
             // then all matters, whatever row numbers are used again.
-            transaction
-                .execute(
-                    "DELETE FROM journal WHERE deployment = ?1 AND seq < \
-                     (SELECT open_from FROM deployment WHERE id = ?1)",
-                    [row],
+            let open_from = transaction
+                .query_row(
+                    "SELECT open_from FROM deployment WHERE id = ?1",
+                    [rows.0],
+                    |row| row.get(0),
                 )
                 .map_err(write)?;
+            rows.forget_lines_before(&transaction, open_from)
+                .map_err(write)?;
             transaction
-                .execute("UPDATE deployment SET open_from = 0 WHERE id = ?1", [row])
+                .execute(
+                    "UPDATE deployment SET open_from = 0 WHERE id = ?1",
+                    [rows.0],
+                )
                 .map_err(write)?;
             transaction.commit().map_err(write)?;
         }
@@ -63,13 +69,13 @@ impl File {
         let path = self.path.clone();
         let write = |error: rusqlite::Error| cannot_write(&path, &error);
         let transaction = self.writing()?;
-        let row = row_of(&transaction, deployment).map_err(write)?;
-        let (present, fence) = hold_of(&transaction, row, &path)?;
+        let rows = row_of(&transaction, deployment).map_err(write)?;
+        let (present, fence) = hold_of(&transaction, rows, &path)?;
         fenced(deployment, hold, present.as_ref(), fence)?;
         transaction
             .execute(
                 "UPDATE deployment SET expires_ms = ?2 WHERE id = ?1",
-                params![row, now_ms + LEASE_MS],
+                params![rows.0, now_ms + LEASE_MS],
             )
             .map_err(write)?;
         transaction.commit().map_err(write)
@@ -84,25 +90,21 @@ impl File {
         let path = self.path.clone();
         let write = |error: rusqlite::Error| cannot_write(&path, &error);
         let transaction = self.writing()?;
-        let row = row_of(&transaction, deployment).map_err(write)?;
-        let (present, fence) = hold_of(&transaction, row, &path)?;
+        let rows = row_of(&transaction, deployment).map_err(write)?;
+        let (present, fence) = hold_of(&transaction, rows, &path)?;
         if fenced(deployment, hold, present.as_ref(), fence).is_err() {
             return Ok(());
         }
         transaction
-            .execute("UPDATE deployment SET hold = NULL WHERE id = ?1", [row])
+            .execute("UPDATE deployment SET hold = NULL WHERE id = ?1", [rows.0])
             .map_err(write)?;
         if let Some(held) = held.filter(|held| held.fence == hold.fence) {
-            let next: i64 = transaction
-                .query_row("SELECT coalesce(max(seq), 0) + 1 FROM journal", [], |row| {
-                    row.get(0)
-                })
-                .map_err(write)?;
+            let next = rows.next_line(&transaction).map_err(write)?;
             carry_over(&transaction, &held).map_err(write)?;
             transaction
                 .execute(
                     "UPDATE deployment SET open_from = ?2 WHERE id = ?1",
-                    [row, next],
+                    [rows.0, next],
                 )
                 .map_err(write)?;
         }
@@ -113,17 +115,17 @@ impl File {
         let Some((connection, _, path)) = self.reading("")? else {
             return Ok(None);
         };
-        let row = connection
+        let rows = connection
             .query_row(
                 "SELECT id FROM deployment WHERE name = ?1",
                 [deployment.to_string()],
-                |row| row.get(0),
+                |row| row.get(0).map(Rows),
             )
             .optional()
             .map_err(|error| cannot_read(path, &error))?;
-        match row {
+        match rows {
             None => Ok(None),
-            Some(row) => Ok(hold_of(connection, row, path)?.0),
+            Some(rows) => Ok(hold_of(connection, rows, path)?.0),
         }
     }
 
@@ -152,13 +154,13 @@ impl File {
 /// Who holds a deployment, and the last fence given out.
 pub(super) fn hold_of(
     connection: &Connection,
-    row: i64,
+    rows: Rows,
     path: &Path,
 ) -> Result<(Option<Hold>, Fence), StoreError> {
     let (fence, text, expires_ms) = connection
         .prepare_cached("SELECT fence, hold, expires_ms FROM deployment WHERE id = ?1")
         .and_then(|mut statement| {
-            statement.query_row([row], |row| {
+            statement.query_row([rows.0], |row| {
                 Ok((
                     row.get::<_, u64>(0)?,
                     row.get::<_, Option<String>>(1)?,
@@ -184,13 +186,11 @@ fn carry_over(transaction: &Transaction<'_>, held: &Held) -> rusqlite::Result<()
     struct Line {
         step: String,
     }
-    for (seq, body) in journal(transaction, held.row, oldest)? {
+    for (seq, body) in held.rows.lines(transaction, oldest)? {
         let step = serde_json::from_str(&body).map(|line: Line| line.step);
         let open = step.ok().and_then(|step| held.steps.get(&step));
         if open.is_some_and(|(_, first)| seq >= *first) {
-            transaction
-                .prepare_cached("INSERT INTO journal (deployment, body) VALUES (?1, ?2)")?
-                .execute(params![held.row, body])?;
+            held.rows.add_line(transaction, &body)?;
         }
     }
     Ok(())

@@ -1,11 +1,14 @@
 //! Reading what is known of deployments.
 
+use std::path::Path;
+
 use notation_model::DeploymentId;
 use rusqlite::OptionalExtension as _;
 
 use super::{
     failure::{cannot_read, damaged},
-    file::{File, journal},
+    file::File,
+    rows::Rows,
 };
 use crate::{
     DeploymentState, StoreError, Summary,
@@ -13,6 +16,33 @@ use crate::{
     open_intents,
     store::illegal,
 };
+
+/// Why a record could not be read.
+enum LoadError {
+    Row(rusqlite::Error),
+    Text(ReadError),
+}
+
+impl From<rusqlite::Error> for LoadError {
+    fn from(error: rusqlite::Error) -> LoadError {
+        LoadError::Row(error)
+    }
+}
+
+impl From<ReadError> for LoadError {
+    fn from(error: ReadError) -> LoadError {
+        LoadError::Text(error)
+    }
+}
+
+impl LoadError {
+    fn at(self, path: &Path) -> StoreError {
+        match self {
+            LoadError::Row(error) => cannot_read(path, &error),
+            LoadError::Text(error) => damaged(path, error),
+        }
+    }
+}
 
 impl File {
     pub(super) fn load(
@@ -32,7 +62,7 @@ impl File {
                 [&bound_to],
                 |row| {
                     Ok((
-                        row.get::<_, i64>(0)?,
+                        Rows(row.get(0)?),
                         row.get::<_, i64>(1)?,
                         row.get::<_, Option<u64>>(2)?,
                         row.get::<_, Option<String>>(3)?,
@@ -41,7 +71,7 @@ impl File {
             )
             .optional()
             .map_err(read)?;
-        let Some((row, open_from, last_run_ms, exports)) = found else {
+        let Some((rows, open_from, last_run_ms, exports)) = found else {
             return Ok(DeploymentState::default());
         };
         let mut state = DeploymentState {
@@ -52,17 +82,16 @@ impl File {
         if let Some(exports) = exports {
             state.exports = format.read_values(&exports).map_err(back)?;
         }
-        let mut records = moment
-            .prepare("SELECT body FROM record WHERE deployment = ?1 ORDER BY id")
-            .map_err(read)?;
-        let mut rows = records.query([row]).map_err(read)?;
-        while let Some(row) = rows.next().map_err(read)? {
-            let body = row.get_ref(0).map_err(read)?;
-            let body = body.as_str().map_err(|error| read(error.into()))?;
-            let record = format.read_record(body).map_err(back)?;
-            state.records.insert(record.incarnation.clone(), record);
-        }
-        let journal = journal(&moment, row, open_from).map_err(read)?;
+        let mut records = Vec::new();
+        rows.each_record(&moment, |body| {
+            let record = format.read_record(body)?;
+            records.push((record.incarnation.clone(), record));
+            Ok(())
+        })
+        .map_err(|error: LoadError| error.at(path))?;
+        // All at once: a map that is filled so has no empty places.
+        state.records = records.into_iter().collect();
+        let journal = rows.lines(&moment, open_from).map_err(read)?;
         let mut entries = Vec::new();
         for (_, body) in &journal {
             entries.push(format.read_entry(body).map_err(back)?);
@@ -78,8 +107,7 @@ impl File {
         let read = |error: rusqlite::Error| cannot_read(path, &error);
         let mut statement = connection
             .prepare(
-                "SELECT name, last_run_ms, hold, expires_ms,
-                    (SELECT count(*) FROM record WHERE deployment = d.id),
+                "SELECT name, last_run_ms, hold, expires_ms, id,
                     (SELECT count(*) FROM secret WHERE deployment = d.id),
                     exports IS NOT NULL AND exports <> '{}'
                  FROM deployment d ORDER BY name",
@@ -95,7 +123,7 @@ impl File {
                     row.get::<_, Option<u64>>(1)?,
                     hold,
                     row.get::<_, u64>(3)?,
-                    row.get::<_, u64>(4)?,
+                    Rows(row.get(4)?).count_records(connection)?,
                     row.get::<_, u64>(5)?,
                     row.get::<_, bool>(6)?,
                 ))

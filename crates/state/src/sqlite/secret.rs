@@ -64,12 +64,12 @@ impl File {
         let path = self.path.clone();
         let write = |error: rusqlite::Error| cannot_write(&path, &error);
         let transaction = self.writing()?;
-        let row = row_of(&transaction, deployment).map_err(write)?;
+        let rows = row_of(&transaction, deployment).map_err(write)?;
         transaction
             .execute(
                 "INSERT INTO secret (deployment, name, body) VALUES (?1, ?2, ?3)
                  ON CONFLICT DO UPDATE SET body = excluded.body",
-                params![row, name.as_str(), sealed],
+                params![rows.0, name.as_str(), sealed],
             )
             .map_err(write)?;
         transaction.commit().map_err(write)
@@ -86,11 +86,11 @@ impl File {
         let path = self.path.clone();
         let write = |error: rusqlite::Error| cannot_write(&path, &error);
         let transaction = self.writing()?;
-        let row = row_of(&transaction, deployment).map_err(write)?;
+        let rows = row_of(&transaction, deployment).map_err(write)?;
         let removed = transaction
             .execute(
                 "DELETE FROM secret WHERE deployment = ?1 AND name = ?2",
-                params![row, name.as_str()],
+                params![rows.0, name.as_str()],
             )
             .map_err(write)?;
         transaction.commit().map_err(write)?;

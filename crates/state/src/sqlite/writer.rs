@@ -1,11 +1,14 @@
 //! The thread that owns the file.
 
-use std::{path::PathBuf, sync::mpsc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, mpsc},
+};
 
 use notation_model::DeploymentId;
 use tokio::sync::oneshot;
 
-use super::file::File;
+use super::{file::File, traffic::Counters};
 use crate::{Batch, Hold, Sealer, StoreError};
 
 /// At most so many batches share a commit.
@@ -37,9 +40,9 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(path: PathBuf, sealer: Sealer) -> Writer {
+    pub(super) fn new(path: PathBuf, sealer: Sealer, traffic: Arc<Counters>) -> Writer {
         Writer {
-            file: File::new(path, sealer),
+            file: File::new(path, sealer, traffic),
         }
     }
 
