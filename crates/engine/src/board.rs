@@ -1,9 +1,9 @@
 //! Where every step of a running plan stands, and which one comes next.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{ResourceId, TypeName};
-use notation_planner::{Step, StepKey, Subject, Transition};
+use notation_planner::{Step, Subject, Transition};
 
 use crate::{
     BlockedStep, DoneStep, EngineEvent, FailedStep, OnFailure, StepError, StepEvent,
@@ -25,7 +25,6 @@ pub(crate) struct Played {
 /// Where every step stands.
 pub(crate) struct Board<'r> {
     run: &'r Run,
-    index: HashMap<&'r StepKey, usize>,
     /// Steps that wait for a step.
     waiting_for: Vec<Vec<usize>>,
     /// How many steps a step still waits for.
@@ -51,11 +50,6 @@ enum State {
 impl<'r> Board<'r> {
     pub(crate) fn new(run: &'r Run) -> Board<'r> {
         let steps = &run.plan.steps;
-        let index: HashMap<&StepKey, usize> = steps
-            .iter()
-            .enumerate()
-            .map(|(index, step)| (&step.key, index))
-            .collect();
         let mut board = Board {
             run,
             waiting_for: vec![Vec::new(); steps.len()],
@@ -65,11 +59,10 @@ impl<'r> Board<'r> {
             at_work: BTreeMap::new(),
             started_ms: vec![0; steps.len()],
             played: Played::default(),
-            index,
         };
         for (number, step) in steps.iter().enumerate() {
             for before in &step.after {
-                if let Some(&before) = board.index.get(before) {
+                if let Some(before) = run.place(before) {
                     board.waiting_for[before].push(number);
                     board.left[number] += 1;
                 }

@@ -2,12 +2,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    hash::Hash,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
 use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretName, Value};
-use notation_planner::{Goal, Observed, Plan, PlanOptions, StepKey, Subject, Transition};
+use notation_planner::{
+    Cycle, CycleKey, Goal, Observed, Plan, PlanOptions, StepKey, Subject, Transition,
+};
 use notation_state::{Change, OpenIntent};
 use tokio::task::JoinSet;
 
@@ -42,6 +45,9 @@ pub(crate) struct Rounds {
 pub(crate) struct Run {
     pub line: Arc<Line>,
     pub plan: Plan,
+    /// Where steps and cycles stand in the plan.
+    steps: HashMap<StepKey, usize>,
+    cycles: HashMap<CycleKey, usize>,
     pub desired: Arc<DesiredGraph>,
     pub secrets: Arc<BTreeMap<SecretName, Value>>,
     world: Mutex<World>,
@@ -50,11 +56,25 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The place of a step in the plan.
+    pub(crate) fn place(&self, key: &StepKey) -> Option<usize> {
+        self.steps.get(key).copied()
+    }
+
+    pub(crate) fn cycle(&self, key: &CycleKey) -> Option<&Cycle> {
+        Some(&self.plan.cycles[*self.cycles.get(key)?])
+    }
+
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.world
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+fn places<'k, K: Clone + Eq + Hash + 'k>(keys: impl Iterator<Item = &'k K>) -> HashMap<K, usize> {
+    let places = keys.enumerate().map(|(place, key)| (key.clone(), place));
+    places.collect()
 }
 
 /// Runs the plan; while running shows replacements that were announced and nothing failed,
@@ -79,6 +99,8 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
         world.written = std::mem::take(&mut written);
         let run = Arc::new(Run {
             line: line.clone(),
+            steps: places(planned.plan.steps.iter().map(|step| &step.key)),
+            cycles: places(planned.plan.cycles.iter().map(|cycle| &cycle.key)),
             plan: planned.plan,
             desired: desired.clone(),
             secrets: secrets.clone(),
@@ -351,7 +373,7 @@ async fn close_books(
 
 /// What the plan expected of a step.
 pub(crate) fn forecast(run: &Run, key: &StepKey) -> Transition {
-    let step = run.plan.steps.iter().find(|step| step.key == *key);
+    let step = run.place(key).map(|place| &run.plan.steps[place]);
     match step {
         Some(step) if step.goal == Goal::Settled => Transition::Settle,
         Some(step) => step.forecast.transition,

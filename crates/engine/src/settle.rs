@@ -17,7 +17,7 @@ use crate::{
 
 /// Runs passes until one finds no difference. The last pass only looks.
 pub(crate) async fn settle(run: &Run, key: &StepKey, cycle: &CycleKey) -> StepEnd {
-    let Some(cycle) = run.plan.cycles.iter().find(|found| found.key == *cycle) else {
+    let Some(cycle) = run.cycle(cycle) else {
         return StepEnd::Done(None);
     };
     let started_ms = run.line.session.clock.now_ms();

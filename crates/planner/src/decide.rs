@@ -1,6 +1,6 @@
 //! The one decision: forecasting and running ask the same function (`architecture.md` §0, 3).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{Params, Record, ResourceType, Value};
 
@@ -108,20 +108,62 @@ fn compare(
     }
 }
 
-/// Equal up to order. Items without unknown parts are matched first, so that a wildcard does
-/// not take the partner of an exact item.
+/// Equal up to order. Items that are equal without unknown parts take each other away first: where
+/// they stand, then by how they read. What is left is searched, without unknown parts first, so
+/// that a wildcard does not take the partner of an exact item.
 fn same_multiset(one: &[Value], other: &[Value], equal: &dyn Fn(&Value, &Value) -> bool) -> bool {
     if one.len() != other.len() {
         return false;
     }
-    let mut rest: Vec<&Value> = one.iter().collect();
-    let (known, open): (Vec<&Value>, Vec<&Value>) = other.iter().partition(|item| item.is_known());
+    let exact = |one: &Value, other: &Value| one.is_known() && other.is_known() && same(one, other);
+    let (rest, sought): (Vec<&Value>, Vec<&Value>) = one
+        .iter()
+        .zip(other)
+        .filter(|(one, other)| !exact(one, other))
+        .unzip();
+    let (mut rest, sought) = without_common(rest, sought);
+    let (known, open): (Vec<&Value>, Vec<&Value>) =
+        sought.into_iter().partition(|item| item.is_known());
     known.into_iter().chain(open).all(|item| {
         rest.iter()
             .position(|candidate| equal(candidate, item))
             .map(|at| rest.swap_remove(at))
             .is_some()
     })
+}
+
+/// Both lists less the items without unknown parts that they have in common.
+fn without_common<'v>(
+    mut one: Vec<&'v Value>,
+    mut other: Vec<&'v Value>,
+) -> (Vec<&'v Value>, Vec<&'v Value>) {
+    // As a provider that speaks JSON is told it: equal texts, equal items.
+    let text = |item: &Value| item.to_plain_json().map(|json| json.to_string());
+    let mut there: BTreeMap<String, usize> = BTreeMap::new();
+    for text in other.iter().filter_map(|item| text(item)) {
+        *there.entry(text).or_default() += 1;
+    }
+    let mut common: BTreeMap<String, usize> = BTreeMap::new();
+    one.retain(|item| {
+        let Some(text) = text(item) else { return true };
+        let Some(left) = there.get_mut(&text).filter(|left| **left > 0) else {
+            return true;
+        };
+        *left -= 1;
+        *common.entry(text).or_default() += 1;
+        false
+    });
+    other.retain(|item| {
+        let taken = text(item).and_then(|text| common.get_mut(&text).filter(|left| **left > 0));
+        match taken {
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => true,
+        }
+    });
+    (one, other)
 }
 
 fn clear(value: &Value) -> &Value {

@@ -3,7 +3,9 @@
 //! Both add waits that no loop can come of: late ones go from steps that nothing staying waits
 //! for to staying ones; room is left out where it would close a loop.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use petgraph::{acyclic::Acyclic, graph::DiGraph};
 
 use crate::{
     loops::{self, Graph},
@@ -67,7 +69,7 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
         for &member in members {
             waits.extend(&own[member]);
             for &who in &referred[member] {
-                if !members.contains(&who) {
+                if members.binary_search(&who).is_err() {
                     waits.insert(gate_of[who]);
                 }
             }
@@ -120,29 +122,38 @@ fn waited_for_by_staying(rules: &Rules<'_>, waypoints: &[bool], graph: &Graph) -
 
 fn room(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
     let lives = &rules.play.lives;
+    if lives.iter().all(|life| life.slots.is_empty()) {
+        return;
+    }
+    let makes_room = |step: usize| {
+        step < rules.count()
+            && match rules.which(step) {
+                Which::Last(other) => !lives[other].stays(),
+                Which::Placeholder(other) => !lives[other].is_new(),
+                Which::Settled(_) => false,
+            }
+    };
+    let mut open = Loopless::new(graph);
+    // By need: steps that wait for it or cannot, and so does whatever they wait for.
+    let mut asked: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (life, me) in lives.iter().enumerate() {
         if me.slots.is_empty() {
             continue;
         }
-        let makes_room: Vec<usize> = reached(graph, &me.slots)
-            .into_iter()
-            .filter(|step| *step < rules.count())
-            .filter(|step| match rules.which(*step) {
-                Which::Last(other) => !lives[other].stays(),
-                Which::Placeholder(other) => !lives[other].is_new(),
-                Which::Settled(_) => false,
-            })
-            .collect();
-        let first = rules.first(life, waypoints);
-        let needs: Vec<usize> = graph[first]
+        let needs: Vec<usize> = graph[rules.first(life, waypoints)]
             .iter()
             .copied()
             .filter(|step| !me.slots.contains(step))
             .collect();
         for need in needs {
-            let before: BTreeSet<usize> = reached(graph, &[need]);
-            for &step in &makes_room {
-                if !before.contains(&step) && !graph[step].contains(&need) {
+            let asked = asked.entry(need).or_default();
+            let mut pending = me.slots.clone();
+            while let Some(step) = pending.pop() {
+                if !asked.insert(step) || open.waits(need, step) {
+                    continue;
+                }
+                pending.extend(&graph[step]);
+                if makes_room(step) && !graph[step].contains(&need) && open.add(step, need) {
                     graph[step].push(need);
                 }
             }
@@ -150,18 +161,40 @@ fn room(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
     }
 }
 
-/// The steps themselves and everything they wait for.
-fn reached(graph: &Graph, from: &[usize]) -> BTreeSet<usize> {
-    let mut seen: BTreeSet<usize> = from.iter().copied().collect();
-    let mut pending: Vec<usize> = from.to_vec();
-    while let Some(step) = pending.pop() {
-        for &next in &graph[step] {
-            if seen.insert(next) {
-                pending.push(next);
+/// A graph without loops that grows. It keeps an order of its nodes, so that most questions are
+/// answered by comparing two positions.
+struct Loopless(Acyclic<DiGraph<(), (), usize>>);
+
+impl Loopless {
+    fn new(graph: &Graph) -> Loopless {
+        let copy = loops::copy(graph);
+        Loopless(Acyclic::try_from_graph(copy).expect("placeholders opened every loop"))
+    }
+
+    /// Whether a node waits for another, directly or not. Looks in widening circles: who waits for
+    /// whom is mostly near.
+    fn waits(&self, from: usize, on: usize) -> bool {
+        let last = self.0.get_position(on.into());
+        let mut seen = BTreeSet::from([from]);
+        let mut pending = VecDeque::from([from]);
+        while let Some(node) = pending.pop_front() {
+            if node == on {
+                return true;
+            }
+            let next = self.0.neighbors(node.into());
+            for next in next.filter(|next| self.0.get_position(*next) <= last) {
+                if seen.insert(next.index()) {
+                    pending.push_back(next.index());
+                }
             }
         }
+        false
     }
-    seen
+
+    /// Lets a node wait for another; false where that would close a loop.
+    fn add(&mut self, node: usize, on: usize) -> bool {
+        self.0.try_add_edge(node.into(), on.into(), ()).is_ok()
+    }
 }
 
 /// The nodes in an order that respects all waits; among free ones the smallest rank first.

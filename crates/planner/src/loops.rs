@@ -11,6 +11,18 @@ pub(crate) type Graph = Vec<Vec<usize>>;
 
 /// Strongly connected parts, each sorted; a part comes before those that lead to it.
 pub(crate) fn parts(graph: &Graph) -> Vec<Vec<usize>> {
+    let mut parts: Vec<Vec<usize>> = kosaraju_scc(&copy(graph))
+        .into_iter()
+        .map(|part| part.into_iter().map(|node| node.index()).collect())
+        .collect();
+    parts
+        .iter_mut()
+        .for_each(|part: &mut Vec<usize>| part.sort_unstable());
+    parts
+}
+
+/// The same graph as the library has it.
+pub(crate) fn copy(graph: &Graph) -> DiGraph<(), (), usize> {
     let edge_count = graph.iter().map(Vec::len).sum();
     let mut copy: DiGraph<(), (), usize> = DiGraph::with_capacity(graph.len(), edge_count);
     for _ in graph {
@@ -21,14 +33,7 @@ pub(crate) fn parts(graph: &Graph) -> Vec<Vec<usize>> {
             copy.add_edge(from.into(), (*to).into(), ());
         }
     }
-    let mut parts: Vec<Vec<usize>> = kosaraju_scc(&copy)
-        .into_iter()
-        .map(|part| part.into_iter().map(|node| node.index()).collect())
-        .collect();
-    parts
-        .iter_mut()
-        .for_each(|part: &mut Vec<usize>| part.sort_unstable());
-    parts
+    copy
 }
 
 /// Parts that have a loop, ordered by their first node. Costs little where there is none.
