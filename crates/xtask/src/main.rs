@@ -5,6 +5,7 @@ mod bench;
 mod campaign;
 mod check;
 mod endure;
+mod figures;
 mod rules;
 mod schemathesis;
 mod sources;
@@ -42,6 +43,14 @@ enum Chore {
         /// How often each command runs.
         #[arg(long, default_value_t = 40)]
         runs: usize,
+    },
+    /// What planning and deploying cost, in release, beside what they should.
+    Figures {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+        /// Only these: plans, cycles, applies, latency, growth.
+        groups: Vec<String>,
     },
     /// Kill a large deploy at random instants, run it again each time, count what was lost.
     Campaign {
@@ -104,6 +113,7 @@ fn main() -> ExitCode {
             &schemathesis::Thoroughness { examples, phases },
             schemathesis::Absent::Fails,
         ),
+        Chore::Figures { json, groups } => figures::run(json, &groups),
         Chore::Bench { runs } => bench::start(runs.max(1)),
         Chore::Check { contracts } => {
             let tidied = || tidy(Path::new("."));
