@@ -2,11 +2,11 @@
 //! line: `cargo run -p notation-engine --example pair`.
 #![allow(clippy::print_stdout, reason = "an example speaks for itself")]
 
-use std::{collections::BTreeMap, error::Error, sync::Arc};
+use std::{error::Error, sync::Arc};
 
 use notation_engine::{EngineEvent, EventSink, RunOptions, Session, deploy, destroy, plan};
 use notation_model::{
-    Contribution, Desired, DesiredGraph, Expr, Marks, Origin, OutputRef, Segment,
+    Contribution, Desired, DesiredGraph, Expr, Map, Marks, Origin, OutputRef, Segment,
 };
 use notation_provider::Registry;
 use notation_provider_sim::SimProvider;
@@ -29,14 +29,14 @@ fn worker(id: &str, peer: &str) -> Result<Desired, Box<dyn Error>> {
         resource: peer.parse()?,
         path: vec![Segment::Key("Name".into())],
     };
-    let binding = BTreeMap::from([
+    let binding = Map::from([
         ("type".to_owned(), Expr::from("service")),
         ("service".to_owned(), Expr::Output(name)),
     ]);
     Ok(Desired {
         id: id.parse()?,
         ty: "sim/Worker".parse()?,
-        config: BTreeMap::new(),
+        config: Map::new(),
         contributions: vec![Contribution {
             field: "bindings".into(),
             value: Expr::Map(binding),

@@ -45,7 +45,7 @@ async fn import_held(
 ) -> Result<Record, EngineError> {
     let session = &line.session;
     let state = session.store.load(&session.deployment).await?;
-    let recovered = recovered(line, &state).await?;
+    let recovered = recovered(line, state).await?;
     let program = || EngineError::NoSuchResource {
         resource: id.clone(),
         place: "the program",

@@ -13,7 +13,7 @@ impl Mask {
     /// Those of the parameters of a call, before and after.
     pub(crate) fn of<'a>(params: impl IntoIterator<Item = &'a Params>) -> Mask {
         let mut texts = Vec::new();
-        for value in params.into_iter().flat_map(Params::values) {
+        for value in params.into_iter().flat_map(|params| params.values()) {
             collect(value, false, &mut texts);
         }
         // A text that contains another one goes first.

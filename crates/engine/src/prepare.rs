@@ -58,7 +58,7 @@ pub async fn plan(
         max_attempts: options.max_attempts,
     };
     let former = former(desired);
-    let mut recovered = recover::look(&looker, &state, &former, options.parallelism).await?;
+    let mut recovered = recover::look(&looker, state, &former, options.parallelism).await?;
     let observed = look_around(&looker, &mut recovered, options).await?;
     let mut planned = make_plan(
         session,
@@ -68,7 +68,7 @@ pub async fn plan(
         &secrets,
         &options.plan,
     )?;
-    planned.exports = exports::changed(session, &planned, &state.exports, &secrets);
+    planned.exports = exports::changed(session, &planned, &recovered.exports, &secrets);
     Ok(planned)
 }
 
@@ -197,7 +197,7 @@ async fn get_ready(
 ) -> Result<Ready, EngineError> {
     let (session, options) = (&line.session, &line.options);
     let state = session.store.load(&session.deployment).await?;
-    let mut recovered = recovered(line, &state).await?;
+    let mut recovered = recovered(line, state).await?;
     line.blank
         .store(recovered.records.is_empty(), Ordering::Relaxed);
     let observed = look_around(&line.looker(), &mut recovered, options).await?;
@@ -209,17 +209,17 @@ async fn get_ready(
         secrets,
         &options.plan,
     )?;
-    planned.exports = exports::changed(session, &planned, &state.exports, secrets);
+    planned.exports = exports::changed(session, &planned, &recovered.exports, secrets);
     if session.interrupt.is_given() {
         return Err(EngineError::Interrupted);
     }
-    Ok((planned, recovered.open, state.exports))
+    Ok((planned, recovered.open, recovered.exports))
 }
 
 /// Looks up what earlier runs left open and records what was found.
 pub(crate) async fn recovered(
     line: &Line,
-    state: &DeploymentState,
+    state: DeploymentState,
 ) -> Result<Recovered, EngineError> {
     let parallelism = line.options.parallelism;
     let mut recovered = recover::look(&line.looker(), state, &line.former, parallelism).await?;

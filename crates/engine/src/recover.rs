@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream::FuturesOrdered};
-use notation_model::{Incarnation, Look, Owner, Record, ResourceId, ResourceType, Shape};
+use notation_model::{Incarnation, Look, Owner, Record, ResourceId, ResourceType, Shape, Value};
 use notation_planner::{Role, StepKey, Subject, Transition};
 use notation_provider::{LookFor, OpError};
 use notation_state::{Call, Change, DeploymentState, Event, OpenIntent, Outcome};
@@ -24,6 +24,8 @@ use crate::{
 pub(crate) struct Recovered {
     /// Every record as it is now known, those found gone included.
     pub records: BTreeMap<Incarnation, Record>,
+    /// What the entry exported at its last deploy.
+    pub exports: BTreeMap<String, Value>,
     /// Intents that a step may take over.
     pub open: Vec<OpenIntent>,
     /// Intents whose outcome is known now.
@@ -60,28 +62,30 @@ enum Fate {
 /// [`EngineError::Observe`] when providers cannot be asked.
 pub(crate) async fn look(
     looker: &Looker<'_>,
-    state: &DeploymentState,
+    state: DeploymentState,
     former: &BTreeMap<ResourceId, Vec<ResourceId>>,
     parallelism: usize,
 ) -> Result<Recovered, EngineError> {
-    let mut recovered = Recovered {
-        records: state.records.clone(),
-        ..Recovered::default()
-    };
     let mut fates = Vec::with_capacity(state.open.len());
     let mut running = FuturesOrdered::new();
     for open in &state.open {
         if running.len() >= parallelism.max(1) {
             fates.extend(running.next().await);
         }
-        running.push_back(fate(looker, state, open, former));
+        running.push_back(fate(looker, &state, open, former));
     }
     while let Some(fate) = running.next().await {
         fates.push(fate);
     }
+    drop(running);
+    let mut recovered = Recovered {
+        records: state.records,
+        exports: state.exports,
+        ..Recovered::default()
+    };
     let mut ambiguous = Vec::new();
     let mut unread = Vec::new();
-    for (open, fate) in state.open.iter().cloned().zip(fates) {
+    for (open, fate) in state.open.into_iter().zip(fates) {
         match fate {
             Ok(Fate::Ask) => ambiguous.push(AmbiguousCreate {
                 resource: open.incarnation().resource.clone(),

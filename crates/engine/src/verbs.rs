@@ -48,7 +48,7 @@ pub async fn refresh(session: &Session, options: &RunOptions) -> Result<Refreshe
 async fn refresh_held(line: &Line) -> Result<Refreshed, EngineError> {
     let session = &line.session;
     let state = session.store.load(&session.deployment).await?;
-    let recovered = recovered(line, &state).await?;
+    let recovered = recovered(line, state).await?;
     // What lost its tags is looked at like anything else: nothing is changed.
     let (observed, _) =
         observe(&line.looker(), &recovered.records, line.options.parallelism).await?;

@@ -32,7 +32,7 @@ impl Collector {
                     .collect(),
             )),
             Collector::Merge => {
-                let mut merged = std::collections::BTreeMap::new();
+                let mut merged = crate::Map::new();
                 for value in values {
                     match value {
                         Value::Map(members) => merged.extend(members),

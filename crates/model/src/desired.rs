@@ -8,7 +8,7 @@ use std::{
 
 use indexmap::IndexMap;
 
-use crate::{Expr, Marks, ResourceId, ResourceType, SecretName, TypeName, TypeSet};
+use crate::{Expr, Map, Marks, ResourceId, ResourceType, SecretName, TypeName, TypeSet};
 
 /// Everything a program asks for. The empty graph asks for nothing: it destroys.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ pub struct Desired {
     /// Its type.
     pub ty: TypeName,
     /// What the constructor was given; together with defaults this is the placeholder.
-    pub config: BTreeMap<String, Expr>,
+    pub config: Map<Expr>,
     /// Values added after construction, in call order.
     pub contributions: Vec<Contribution>,
     /// Ordering without a value, in call order.

@@ -1,11 +1,8 @@
 //! Expressions: what a program wrote where a value belongs, as data.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::{collections::BTreeSet, fmt};
 
-use crate::{ResourceId, SecretName, SecretValue, Unknown, Value};
+use crate::{Map, ResourceId, SecretName, SecretValue, Unknown, Value};
 
 /// A value that may refer to outputs, names and secrets (`engine.md` §1).
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +20,7 @@ pub enum Expr {
     /// A list.
     List(Vec<Expr>),
     /// A map.
-    Map(BTreeMap<String, Expr>),
+    Map(Map<Expr>),
 }
 
 /// One property of one resource: `b.ScriptName`, `b.routes[0].host`.

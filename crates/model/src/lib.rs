@@ -4,6 +4,7 @@
 mod collect;
 mod desired;
 mod expr;
+mod map;
 mod name;
 mod naming;
 mod record;
@@ -13,6 +14,7 @@ mod value;
 pub use collect::{CollectError, Collector};
 pub use desired::{Contribution, DependOn, Desired, DesiredGraph, Edge, Obstacle, Origin, Via};
 pub use expr::{Expr, OutputPath, OutputRef, Scope, Segment};
+pub use map::Map;
 pub use name::{
     AppName, DeploymentId, EntryName, NameError, ResourceId, SecretName, StageName, TypeName,
 };

@@ -1,6 +1,6 @@
 //! Names that are checked once, where they enter (RFC 0005).
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 /// Why a text is not a name of the wanted kind. Source: `engine.md` §9, *Name-safe*.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -95,7 +95,7 @@ macro_rules! text_name {
     ($(#[$doc:meta])* $name:ident, $check:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// The text.
@@ -107,7 +107,7 @@ macro_rules! text_name {
             fn from_str(text: &str) -> Result<Self, NameError> {
                 let check: fn(&str) -> Result<(), NameError> = $check;
                 check(text)?;
-                Ok($name(text.to_owned()))
+                Ok($name(text.into()))
             }
         }
 

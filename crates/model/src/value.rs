@@ -1,16 +1,13 @@
 //! Values of parameters and outputs.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::{collections::BTreeSet, fmt};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{OutputRef, SecretName};
+use crate::{Map, OutputRef, SecretName};
 
 /// Parameters or outputs of one resource, by field name.
-pub type Params = BTreeMap<String, Value>;
+pub type Params = Map<Value>;
 
 /// One value. Maps are ordered by key, so that equal values print and hash equally.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +27,7 @@ pub enum Value {
     /// A list.
     List(Vec<Value>),
     /// A map.
-    Map(BTreeMap<String, Value>),
+    Map(Map<Value>),
     /// A value that must not be shown or stored in clear.
     Secret(SecretValue),
     /// Not known before running. Only in forecasts; never reaches a provider.
@@ -137,7 +134,18 @@ impl Value {
 
     /// True when no part is unknown.
     pub fn is_known(&self) -> bool {
-        self.unknowns().is_empty()
+        match self {
+            Value::Unknown(_) => false,
+            Value::List(items) => items.iter().all(Value::is_known),
+            Value::Map(members) => members.values().all(Value::is_known),
+            Value::Secret(secret) => secret.reveal().is_known(),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Asset(_) => true,
+        }
     }
 
     /// Every output that some part waits for. Empty also for a missing secret alone.

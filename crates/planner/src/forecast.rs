@@ -20,7 +20,7 @@ pub(crate) struct Expected {
     pub placeholder: Option<Forecast>,
     pub last: Option<Forecast>,
     /// The record without any call, when it differs from what is recorded.
-    pub restated: Option<Record>,
+    pub restated: Option<Box<Record>>,
 }
 
 impl Expected {
@@ -51,7 +51,7 @@ pub(crate) fn leaving(survey: &Survey<'_, '_>, life: &Life, waypoint: bool) -> E
             transition: Transition::Delete,
             ..NOTHING
         }),
-        restated: (*past.record != *past.original).then(|| past.record.clone().into_owned()),
+        restated: past.restated().cloned().map(Box::new),
     }
 }
 
@@ -142,11 +142,11 @@ pub(crate) fn staying(
     };
     if outlook.change == Differs::No && !reverted {
         let now = restated(survey, number, record, edges);
-        let as_found = || (*past.record != *past.original).then(|| record.clone());
+        let as_found = || past.restated().cloned();
         return Expected {
             placeholder,
             last: Some(NOTHING),
-            restated: now.or_else(as_found),
+            restated: now.or_else(as_found).map(Box::new),
         };
     }
     let complete = params(Shape::Complete, Moment::Step);
@@ -172,7 +172,7 @@ pub(crate) fn staying(
     Expected {
         placeholder,
         last: Some(last),
-        restated: (*past.record != *past.original).then(|| past.record.clone().into_owned()),
+        restated: past.restated().cloned().map(Box::new),
     }
 }
 
@@ -259,7 +259,7 @@ pub(crate) fn intended(
         let declared = wanted.ty.fields.get(field);
         declared.is_some_and(|declared| declared.sensitive)
     };
-    for (field, expr) in &mut config {
+    for (field, expr) in config.iter_mut() {
         if sensitive(field) {
             hide_in(expr);
         }

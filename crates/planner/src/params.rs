@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use notation_model::{
-    CollectError, Contribution, Expr, Params, Presence, ResourceType, Scope, SecretValue, Shape,
-    Value,
+    CollectError, Contribution, Expr, Map, Params, Presence, ResourceType, Scope, SecretValue,
+    Shape, Value,
 };
 
 use crate::Intended;
@@ -58,7 +58,7 @@ pub fn contributions_of(
 
 /// What parameters are made of.
 pub(crate) struct Parts<'a> {
-    pub config: &'a BTreeMap<String, Expr>,
+    pub config: &'a Map<Expr>,
     /// A key that stands in place of what the config says, or does not say.
     pub key: Option<(&'a str, &'a Value)>,
     pub contributions: &'a [Contribution],

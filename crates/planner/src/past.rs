@@ -1,6 +1,6 @@
 //! What was: records as they stand after looking, under the ids of today (`engine.md` §8).
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{collections::BTreeMap, ops::Deref};
 
 use notation_model::{
     DesiredGraph, Incarnation, Record, ResourceId, ResourceType, Standing, TypeSet, Value,
@@ -15,7 +15,7 @@ pub(crate) struct Past<'a> {
     /// As recorded.
     pub original: &'a Record,
     /// With what was found, renamed where a resource was.
-    pub record: Cow<'a, Record>,
+    pub record: Now<'a>,
     /// `None` when the type is not registered.
     pub ty: Option<&'a ResourceType>,
     /// Parameters that differ at the provider.
@@ -24,7 +24,43 @@ pub(crate) struct Past<'a> {
     pub foreign: Option<&'a str>,
 }
 
+/// A record as it stands: mostly as recorded, so that a plan holds no second state.
+pub(crate) enum Now<'a> {
+    AsRecorded(&'a Record),
+    Otherwise(Box<Record>),
+}
+
+impl Deref for Now<'_> {
+    type Target = Record;
+    fn deref(&self) -> &Record {
+        match self {
+            Now::AsRecorded(record) => record,
+            Now::Otherwise(record) => record,
+        }
+    }
+}
+
+impl Now<'_> {
+    fn to_mut(&mut self) -> &mut Record {
+        if let Now::AsRecorded(record) = self {
+            *self = Now::Otherwise(Box::new(record.clone()));
+        }
+        match self {
+            Now::Otherwise(record) => record,
+            Now::AsRecorded(_) => unreachable!("made another one just now"),
+        }
+    }
+}
+
 impl Past<'_> {
+    /// The record, when it says something else than what is recorded.
+    pub fn restated(&self) -> Option<&Record> {
+        match &self.record {
+            Now::AsRecorded(_) => None,
+            Now::Otherwise(record) => (**record != *self.original).then_some(record),
+        }
+    }
+
     pub fn gone(&self) -> bool {
         self.record.gone
     }
@@ -160,7 +196,7 @@ fn renames<'a>(
 }
 
 fn rename(
-    record: &mut Cow<'_, Record>,
+    record: &mut Now<'_>,
     today: Option<&Incarnation>,
     renames: &BTreeMap<&ResourceId, &ResourceId>,
 ) {
@@ -193,13 +229,13 @@ fn look<'a>(
     record: &'a Record,
     ty: Option<&ResourceType>,
     found: Option<&Observation>,
-) -> (Cow<'a, Record>, Vec<Change>) {
+) -> (Now<'a>, Vec<Change>) {
     let (params, outputs) = match (found, ty) {
         (None, _) | (Some(Observation::There { .. }), None) => {
-            return (Cow::Borrowed(record), Vec::new());
+            return (Now::AsRecorded(record), Vec::new());
         }
         (Some(Observation::Gone | Observation::Foreign { .. }), _) => {
-            let mut now = Cow::Borrowed(record);
+            let mut now = Now::AsRecorded(record);
             if !record.gone {
                 now.to_mut().gone = true;
             }
@@ -208,9 +244,9 @@ fn look<'a>(
         (Some(Observation::There { params, outputs }), Some(_)) => (params, outputs),
     };
     let Some(ty) = ty else {
-        return (Cow::Borrowed(record), Vec::new());
+        return (Now::AsRecorded(record), Vec::new());
     };
-    let mut now = Cow::Borrowed(record);
+    let mut now = Now::AsRecorded(record);
     if record.gone {
         now.to_mut().gone = false;
     }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use notation_model::{
-    Contribution, DeploymentId, DesiredGraph, Expr, Incarnation, Marks, OutputRef, Params, Record,
-    RecordedEdge, ResourceId, SecretName, TypeName, TypeSet, Value,
+    Contribution, DeploymentId, DesiredGraph, Expr, Incarnation, Map, Marks, OutputRef, Params,
+    Record, RecordedEdge, ResourceId, SecretName, TypeName, TypeSet, Value,
 };
 
 /// Everything a plan depends on.
@@ -116,7 +116,7 @@ pub struct Intended {
     /// Its type.
     pub ty: TypeName,
     /// Config, with the key filled in (`Expr::Known` generated or written name).
-    pub config: BTreeMap<String, Expr>,
+    pub config: Map<Expr>,
     /// Contributions in call order.
     pub contributions: Vec<Contribution>,
     /// Edges to record when it is complete, each to the incarnation that is meant.

@@ -332,12 +332,12 @@ fn restated(
             let life = play.life_of_past.get(index);
             let in_play = life.is_some_and(|life| play.lives[*life].past == Some(*index));
             let dropped = past.gone() && life.is_none() && in_scope(&past.incarnation.resource);
-            !in_play && !dropped && *past.record != *past.original
+            !in_play && !dropped
         })
-        .map(|(_, past)| past.record.clone().into_owned());
+        .filter_map(|(_, past)| past.restated().cloned());
     let mut all: Vec<notation_model::Record> = expected
         .iter()
-        .filter_map(|expected| expected.restated.clone())
+        .filter_map(|expected| expected.restated.as_deref().cloned())
         .chain(others)
         .collect();
     all.sort_by(|one, other| one.incarnation.cmp(&other.incarnation));

@@ -155,11 +155,7 @@ pub(crate) fn program<'a>(
         .map(|(desired, ty)| Wanted {
             desired,
             ty,
-            edges: desired
-                .edges()
-                .into_iter()
-                .filter_map(|edge| Some((*number.get(edge.to)?, edge)))
-                .collect(),
+            edges: numbered(desired, &number),
             can_be_bare: desired.obstacle(ty).is_none(),
             component: 0,
             cycle: None,
@@ -187,6 +183,16 @@ pub(crate) fn program<'a>(
         components,
         cycles,
     }
+}
+
+/// References with the number of their target, in a list of just their count.
+fn numbered<'a>(
+    desired: &'a Desired,
+    number: &IndexMap<&ResourceId, usize>,
+) -> Vec<(usize, Edge<'a>)> {
+    let edges = desired.edges().into_iter();
+    let numbered = edges.filter_map(|edge| Some((*number.get(edge.to)?, edge)));
+    numbered.collect::<Box<[_]>>().into_vec()
 }
 
 /// Fields that a placeholder lacks contributions for, each once, in call order.

@@ -1,8 +1,6 @@
 //! From what the sandbox handed over to expressions of the model.
 
-use std::collections::BTreeMap;
-
-use notation_model::{Expr, OutputRef, ResourceId, Segment, Value};
+use notation_model::{Expr, Map, OutputRef, ResourceId, Segment, Value};
 
 use crate::raw::{RawStep, RawValue};
 
@@ -35,7 +33,7 @@ pub(crate) fn expression(raw: &RawValue, ids: &[ResourceId]) -> Expr {
             }
         }
         RawValue::Map(members) => {
-            let members: BTreeMap<String, Expr> = members
+            let members: Map<Expr> = members
                 .iter()
                 .map(|(key, member)| (key.clone(), expression(member, ids)))
                 .collect();
@@ -71,7 +69,7 @@ fn known_list(items: &[Expr]) -> Option<Vec<Value>> {
     items.iter().map(|item| known(item).cloned()).collect()
 }
 
-fn known_map(members: &BTreeMap<String, Expr>) -> Option<BTreeMap<String, Value>> {
+fn known_map(members: &Map<Expr>) -> Option<Map<Value>> {
     members
         .iter()
         .map(|(key, member)| Some((key.clone(), known(member)?.clone())))

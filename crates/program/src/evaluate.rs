@@ -1,10 +1,6 @@
 //! From an entry to the desired graph (`architecture.md` §2, row 4).
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use notation_model::{Desired, DesiredGraph, EntryName, Expr, Origin, TypeSet};
 
@@ -152,8 +148,8 @@ fn evaluate_here(
 /// Replaces the path of a module field by its code.
 fn put(desired: &mut Desired, field: &str, code: &CodeValue) {
     let value = Expr::Known(code.value.clone());
-    if let Entry::Occupied(mut given) = desired.config.entry(field.to_owned()) {
-        given.insert(value.clone());
+    if let Some(given) = desired.config.get_mut(field) {
+        *given = value.clone();
     }
     for contribution in &mut desired.contributions {
         if contribution.field == field {

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use notation_model::{Asset, Origin, Value};
+use notation_model::{Asset, Map, Origin, Value};
 
 use crate::{
     bundle::{self, Bundle, MAIN_MARK, Purpose},
@@ -89,7 +89,7 @@ pub(crate) async fn build(sources: &Sources, file: &Path) -> Result<CodeValue, V
         assets.insert(asset.digest.clone(), bytes.into());
         Value::Asset(asset)
     };
-    let value = Value::Map(BTreeMap::from([
+    let value = Value::Map(Map::from([
         ("module".to_owned(), keep(bundle.code.into_bytes())),
         ("sourceMap".to_owned(), keep(map.into_bytes())),
         (

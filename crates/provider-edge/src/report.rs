@@ -1,9 +1,7 @@
 //! What is there, as the engine sees it.
 
-use std::collections::BTreeMap;
-
 use notation_edge_api::Manifest;
-use notation_model::{Asset, Params, Value};
+use notation_model::{Asset, Map, Params, Value};
 use notation_provider::{Object, OpError};
 use serde_json::Value as Json;
 
@@ -26,7 +24,7 @@ pub(crate) async fn object(host: &Host, script: &str, seen: &Seen) -> Result<Obj
     let text = |text: Option<String>| text.map_or(Value::Null, Value::Text);
     Ok(Object {
         key: script.to_owned(),
-        outputs: BTreeMap::from([
+        outputs: Map::from([
             ("ScriptName".to_owned(), Value::text(script)),
             ("url".to_owned(), text(url)),
             ("versionId".to_owned(), text(version)),
@@ -37,7 +35,7 @@ pub(crate) async fn object(host: &Host, script: &str, seen: &Seen) -> Result<Obj
 /// Parameters as the host has them; sensitive values cannot be read and are left out. A worker
 /// that is not finished has no `main`, which differs from every program.
 pub(crate) async fn params(host: &Host, script: &str, seen: &Seen) -> Result<Params, OpError> {
-    let mut params = BTreeMap::from([
+    let mut params = Map::from([
         ("ScriptName".to_owned(), Value::text(script)),
         ("endpoint".to_owned(), Value::Bool(seen.endpoint.is_some())),
     ]);
@@ -78,7 +76,7 @@ fn main(manifest: &Manifest, version: &Part) -> Option<Value> {
         }))
     };
     let handlers = Value::from(version.spec["handlers"].clone());
-    let mut members = BTreeMap::from([
+    let mut members = Map::from([
         ("module".to_owned(), asset(MODULE)?),
         ("handlers".to_owned(), handlers),
     ]);
@@ -99,7 +97,7 @@ fn bindings(version: &Part) -> Value {
         .flatten();
     let binding = |item: &Json| {
         let text = |json: &Json| Value::text(json.as_str().unwrap_or_default());
-        Value::Map(BTreeMap::from([
+        Value::Map(Map::from([
             ("name".to_owned(), text(&item["name"])),
             ("service".to_owned(), text(&item["resource"]["name"])),
         ]))

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use notation_model::{
-    DeploymentId, Incarnation, Marks, Params, Record, RecordedEdge, SecretName, SecretValue, Shape,
-    Standing, Value, Via,
+    DeploymentId, Incarnation, Map, Marks, Params, Record, RecordedEdge, SecretName, SecretValue,
+    Shape, Standing, Value, Via,
 };
 
 use crate::{
@@ -51,7 +51,7 @@ pub fn sample(id: &str, generation: u32) -> Record {
         ),
         (
             "odd".into(),
-            Value::Map(BTreeMap::from([("$secret".into(), Value::text("no"))])),
+            Value::Map(Map::from([("$secret".into(), Value::text("no"))])),
         ),
         (
             "asset".into(),

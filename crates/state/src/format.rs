@@ -247,7 +247,7 @@ impl Format<'_> {
     }
 
     pub(crate) fn values(&self, values: &BTreeMap<String, Value>) -> Result<String, StoreError> {
-        Ok(text(&self.map_text(values)?))
+        Ok(text(&self.map_text(values.iter())?))
     }
 
     pub(crate) fn read_values(&self, text: &str) -> Result<BTreeMap<String, Value>, ReadError> {
@@ -293,17 +293,17 @@ impl Format<'_> {
                 Standing::Superseded => StandingText::Superseded,
             },
             key: record.key.clone(),
-            applied: self.map_text(&record.applied)?,
+            applied: self.map_text(record.applied.iter())?,
             config: match record.config == record.applied {
                 true => None,
-                false => Some(self.map_text(&record.config)?),
+                false => Some(self.map_text(record.config.iter())?),
             },
             contributions: record
                 .contributions
                 .iter()
                 .map(|(field, value)| Ok((field.clone(), self.value_text(value)?)))
                 .collect::<Result<_, StoreError>>()?,
-            outputs: self.map_text(&outputs)?,
+            outputs: self.map_text(outputs.iter())?,
             mute,
             edges: record.edges.iter().map(edge_text).collect(),
             protect: record.marks.protect,
@@ -317,12 +317,12 @@ impl Format<'_> {
     }
 
     fn record_back(&self, record: RecordText) -> Result<Record, ReadError> {
-        let applied = self.map_back(record.applied)?;
+        let applied: Params = self.map_back(record.applied)?;
         let config = match record.config {
             Some(config) => self.map_back(config)?,
             None => applied.clone(),
         };
-        let mut outputs = self.map_back(record.outputs)?;
+        let mut outputs: Params = self.map_back(record.outputs)?;
         for (name, value) in &applied {
             if !record.mute.contains(name) {
                 outputs.entry(name.clone()).or_insert_with(|| value.clone());
@@ -355,7 +355,8 @@ impl Format<'_> {
                 .edges
                 .into_iter()
                 .map(edge_back)
-                .collect::<Result<_, _>>()?,
+                .collect::<Result<Box<[_]>, _>>()?
+                .into_vec(),
             marks: Marks {
                 protect: record.protect,
                 never_bare: record.never_bare,
@@ -372,14 +373,19 @@ impl Format<'_> {
         })
     }
 
-    fn map_text(&self, values: &Params) -> Result<BTreeMap<String, Json>, StoreError> {
+    fn map_text<'v>(
+        &self,
+        values: impl Iterator<Item = (&'v String, &'v Value)>,
+    ) -> Result<BTreeMap<String, Json>, StoreError> {
         values
-            .iter()
             .map(|(name, value)| Ok((name.clone(), self.value_text(value)?)))
             .collect()
     }
 
-    fn map_back(&self, values: BTreeMap<String, Json>) -> Result<Params, ReadError> {
+    fn map_back<M: FromIterator<(String, Value)>>(
+        &self,
+        values: BTreeMap<String, Json>,
+    ) -> Result<M, ReadError> {
         values
             .into_iter()
             .map(|(name, value)| Ok((name, self.value_back(value)?)))

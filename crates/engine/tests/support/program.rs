@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use notation_model::{
-    Contribution, DependOn, Desired, DesiredGraph, Expr, Marks, Origin, OutputRef, ResourceId,
+    Contribution, DependOn, Desired, DesiredGraph, Expr, Map, Marks, Origin, OutputRef, ResourceId,
     Segment, Value,
 };
 
@@ -24,7 +24,7 @@ pub fn resource(ty: &str, id: &str) -> Item {
     Item(Desired {
         id: id.parse().unwrap(),
         ty: ty.parse().unwrap(),
-        config: BTreeMap::new(),
+        config: Map::new(),
         contributions: Vec::new(),
         depend_on: Vec::new(),
         marks: Marks::default(),
@@ -54,7 +54,7 @@ impl Item {
 
     /// A binding that names the other worker and carries another output of it.
     pub fn binds_version(self, other: &str, output: &str) -> Item {
-        let value = Expr::Map(BTreeMap::from([
+        let value = Expr::Map(Map::from([
             ("type".into(), "service".into()),
             ("service".into(), out(other, "Name")),
             ("version".into(), out(other, output)),
@@ -63,7 +63,7 @@ impl Item {
     }
 
     fn binds_output(self, other: &str, output: &str) -> Item {
-        let value = Expr::Map(BTreeMap::from([
+        let value = Expr::Map(Map::from([
             ("type".into(), "service".into()),
             ("service".into(), out(other, output)),
         ]));
@@ -89,7 +89,7 @@ impl Item {
 
     /// Bound, in the config, to the name of a worker that was declared before.
     pub fn made_with(self, other: &str) -> Item {
-        let binding = Expr::Map(BTreeMap::from([
+        let binding = Expr::Map(Map::from([
             ("type".into(), "service".into()),
             ("service".into(), out(other, "Name")),
         ]));

@@ -5,12 +5,12 @@
 //! `=b` binds b in the config, `@b` depends on b, `fixed` writes the id as name, `x=1` sets a
 //! field, `x<b.id` reads an output into it in the config.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use notation_model::{
     Charset, Collector, Contribution, DependOn, Desired, DesiredGraph, Expr, Field, FieldKind,
-    Look, Marks, NameKind, Naming, Origin, OutputRef, Presence, ResourceId, ResourceType, Role,
-    Segment, TypeSet, Value,
+    Look, Map, Marks, NameKind, Naming, Origin, OutputRef, Presence, ResourceId, ResourceType,
+    Role, Segment, TypeSet, Value,
 };
 
 pub fn id(text: &str) -> ResourceId {
@@ -27,7 +27,7 @@ fn output(text: &str, default: &str) -> Expr {
 
 fn binding(text: &str) -> Expr {
     let resource = text.split('.').next().expect("a name");
-    let mut members = BTreeMap::from([("service".to_owned(), output(resource, "Name"))]);
+    let mut members = Map::from([("service".to_owned(), output(resource, "Name"))]);
     if let Some((_, field)) = text.split_once('.') {
         members.insert("version".to_owned(), output(text, field));
     }
@@ -64,7 +64,7 @@ pub fn program(text: &str) -> DesiredGraph {
             ty: type_letter(words.next().expect("a type"))
                 .parse()
                 .expect("a good type"),
-            config: BTreeMap::new(),
+            config: Map::new(),
             contributions: Vec::new(),
             depend_on: Vec::new(),
             marks: Marks::default(),

@@ -21,7 +21,7 @@ use axum::{
     response::Response,
 };
 use notation_host::{Grant, Host, HostConfig, NoDataPlane, Scope};
-use notation_model::{Asset, Owner, Params, SecretValue, TypeName, Value};
+use notation_model::{Asset, Map, Owner, Params, SecretValue, TypeName, Value};
 use notation_provider::{
     Found, LookFor, MemoryAssets, NoAssets, Object, OpContext, OpError, Progress, Provider as _,
     Token, Update,
@@ -314,7 +314,7 @@ impl Worker {
 
     pub fn params(&self) -> Params {
         let text = |text: &str| Value::text(text);
-        let main = Value::Map(BTreeMap::from([
+        let main = Value::Map(Map::from([
             (
                 "module".into(),
                 Value::Asset(Asset::of(self.code.as_bytes())),
@@ -324,7 +324,7 @@ impl Worker {
         ]));
         let binding = |peer: &String| {
             let name = peer.trim_start_matches("shop-dev-").to_uppercase();
-            Value::Map(BTreeMap::from([
+            Value::Map(Map::from([
                 ("name".into(), Value::Text(name)),
                 ("service".into(), text(peer)),
             ]))
