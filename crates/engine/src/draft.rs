@@ -132,7 +132,7 @@ pub(crate) fn observed(
     now.gone = false;
     let seen: Params = params
         .iter()
-        .filter(|(name, _)| record.applied.contains_key(*name))
+        .filter(|(name, _)| record.applied.contains_key(name))
         .map(|(name, value)| (name.clone(), hidden(ty, name, value.clone())))
         .collect();
     for name in differing(ty, &record.applied, &seen) {
@@ -151,7 +151,7 @@ pub(crate) fn observed(
     }
     let news = outputs
         .iter()
-        .filter(|(name, _)| !record.applied.contains_key(*name));
+        .filter(|(name, _)| !record.applied.contains_key(name));
     for (name, value) in news {
         let value = hidden(ty, name, value.clone());
         now.outputs.insert(name.clone(), value);
@@ -164,7 +164,7 @@ pub(crate) fn is_as_recorded(ty: &ResourceType, record: &Record, found: &Found) 
     let now = observed(ty, record, &found.params, &found.object.outputs);
     let computed = |outputs: &Params| -> Params {
         let known = outputs.iter().filter(|(name, _)| {
-            record.outputs.contains_key(*name) && !record.applied.contains_key(*name)
+            record.outputs.contains_key(name) && !record.applied.contains_key(name)
         });
         known
             .map(|(name, value)| (name.clone(), value.clone()))

@@ -1,5 +1,6 @@
 //! What a durable deploy writes, counted: bytes per byte that is recorded, and commits
 //! (`engine.md` §7). One test to a file, since the bytes are those of the whole process.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
 mod support;
 

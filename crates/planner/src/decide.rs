@@ -51,7 +51,7 @@ pub fn differing(ty: &ResourceType, before: &Params, after: &Params) -> Vec<Stri
     let known = ty
         .fields
         .keys()
-        .filter(|name| before.contains_key(*name) || after.contains_key(*name));
+        .filter(|name| before.contains_key(name) || after.contains_key(name));
     let others: BTreeSet<&String> = before
         .keys()
         .chain(after.keys())
@@ -59,7 +59,7 @@ pub fn differing(ty: &ResourceType, before: &Params, after: &Params) -> Vec<Stri
         .collect();
     known
         .chain(others)
-        .filter(|name| !same_field(ty, name, before.get(*name), after.get(*name)))
+        .filter(|name| !same_field(ty, name, before.get(name), after.get(name)))
         .cloned()
         .collect()
 }

@@ -114,7 +114,7 @@ fn missing_fields(desired: &Desired, ty: &ResourceType) -> Vec<PlanProblem> {
         .iter()
         .filter(|(name, field)| {
             let generated = field.key && ty.naming.is_some();
-            let given = desired.config.contains_key(*name)
+            let given = desired.config.contains_key(name)
                 || desired
                     .contributions
                     .iter()

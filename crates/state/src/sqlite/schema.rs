@@ -154,8 +154,8 @@ pub(super) fn show_as_newest(
     from: u32,
     steps: &[Migration],
 ) -> rusqlite::Result<()> {
-    let older = steps.iter().filter(|step| step.from >= from);
-    older.map(|step| (step.show)(connection)).collect()
+    let mut older = steps.iter().filter(|step| step.from >= from);
+    older.try_for_each(|step| (step.show)(connection))
 }
 
 /// Brings an older format forward, after a copy beside the file (`state.db.format-1`).
