@@ -554,7 +554,7 @@ fn a_bug_of_ours(tour: &Tour) {
     state
         .execute_batch(
             "UPDATE deployment SET open_from = 0;
-             DELETE FROM journal WHERE seq = (SELECT min(seq) FROM journal);",
+             DELETE FROM journal_1 WHERE seq = (SELECT min(seq) FROM journal_1);",
         )
         .unwrap();
     drop(state);

@@ -268,7 +268,13 @@ fn aim<'r>(run: &'r Run, world: &World, write: &Write<'_>) -> Result<Aim<'r>, St
             return Err(end);
         }
     }
-    let draft = draft::staying(ty, write.incarnation, intended, shape, resolved, before);
+    let mut draft = draft::staying(ty, write.incarnation, intended, shape, resolved, before);
+    // Its tags may still name an earlier id, also when the record of that id was lost.
+    for former in run.line.former(&write.incarnation.resource) {
+        if !draft.former.contains(former) {
+            draft.former.push(former.clone());
+        }
+    }
     Ok(Aim {
         act: decide(before, write.goal, ty, &draft.applied),
         ty,

@@ -73,6 +73,13 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Pieces of at most `width` characters, for what has no place to break.
+pub fn pieces(text: &str, width: usize) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let pieces = characters.chunks(width.max(1));
+    pieces.map(|piece| piece.iter().collect()).collect()
+}
+
 /// A number of bytes with a unit.
 pub fn bytes(count: u64) -> String {
     match count {

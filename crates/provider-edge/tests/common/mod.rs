@@ -337,7 +337,10 @@ impl Worker {
                 "bindings".into(),
                 Value::List(self.peers.iter().map(binding).collect()),
             ),
-            ("vars".into(), Value::Map(self.vars.clone().into_iter().collect())),
+            (
+                "vars".into(),
+                Value::Map(self.vars.clone().into_iter().collect()),
+            ),
         ]);
         if !self.secrets.is_empty() {
             let secrets = self

@@ -66,7 +66,12 @@ fn tell(line: &str, printer: &Printer) {
     match printer.reader() {
         // What is folded can still be told from what begins a line.
         Some(_) => {
-            let lines = cell::wrap(line, printer.width.saturating_sub(2));
+            let width = printer.width.saturating_sub(2);
+            let lines = cell::wrap(line, width);
+            let lines: Vec<String> = lines
+                .iter()
+                .flat_map(|line| cell::pieces(line, width))
+                .collect();
             printer.out(lines.join("\n  "));
         }
         None => printer.out(line),
