@@ -224,7 +224,7 @@ fn to_text(record: &Record, printer: &Printer) -> String {
     let only_outputs = record
         .outputs
         .iter()
-        .filter(|(name, _)| !record.applied.contains_key(*name))
+        .filter(|(name, _)| !record.applied.contains_key(name))
         .collect();
     section("outputs", only_outputs);
     if !record.edges.is_empty() {

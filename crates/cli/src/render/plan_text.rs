@@ -475,7 +475,7 @@ fn change_lines(change: &Change) -> Vec<Line> {
         (Some(Value::Map(before)), Some(Value::Map(after))) => {
             let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
             keys.into_iter()
-                .filter(|key| before.get(*key) != after.get(*key))
+                .filter(|key| before.get(key) != after.get(key))
                 .flat_map(|key| {
                     change_lines(&Change {
                         path: format!("{}.{key}", change.path),
