@@ -192,7 +192,7 @@ fn what_would_be_in_the_open_is_refused_before_anything_is_made() {
     let data = data.to_str().unwrap();
     let (cert, key, _) = certificate(folder.path());
     let adapter = adapter();
-    let refused: [(&[&str], &str); 6] = [
+    let refused: [(&[&str], &str); 10] = [
         (&["--listen", "0.0.0.0:0"], "--tls-cert"),
         (
             &[
@@ -211,6 +211,16 @@ fn what_would_be_in_the_open_is_refused_before_anything_is_made() {
         (&["--tls-cert", &cert], "--tls-key"),
         (&["--tls-key", &key], "--tls-cert"),
         (&["--max-requests", "0"], "at least 1"),
+        (
+            &["--public-origin", "https://edge.example/api"],
+            "nothing behind the port",
+        ),
+        (
+            &["--public-origin", "http://edge.example"],
+            "must start with https://",
+        ),
+        (&["--endpoint-domain", "BAD_domain..x"], "workers.example"),
+        (&["--ingress-scheme", "ftp"], "https"),
     ];
     for (flags, why) in refused {
         let mut all = vec!["host", "serve", "--data", data];
@@ -376,6 +386,12 @@ fn whoever_runs_it_administers_it_over_its_socket() {
         .exits(0)
         .event("host");
     assert!(made["text"].as_str().unwrap().starts_with("ntn_"));
+    for of in ["--tenant", "--principal"] {
+        served
+            .admin(&["token", "create", of, ""])
+            .exits(2)
+            .says("a name is needed");
+    }
     let tenants = served.admin(&["tenants"]).exits(0).event("host");
     assert_eq!(
         tenants["tenants"],
@@ -557,10 +573,10 @@ fn a_damaged_contract_set_is_refused_with_every_reason() {
 fn data_of_a_newer_version_is_refused_with_the_way_out() {
     let (folder, _) = Served::with(&[]).ends();
     let store = folder.path().join("host/data/host.sqlite");
-    // The format is a number at a fixed place of the file's header.
-    let mut bytes = fs::read(&store).unwrap();
-    bytes[60..64].copy_from_slice(&1000u32.to_be_bytes());
-    fs::write(&store, &bytes).unwrap();
+    // Through SQLite: the last changes may be in the journal beside the file still.
+    let database = rusqlite::Connection::open(&store).unwrap();
+    database.pragma_update(None, "user_version", 1000).unwrap();
+    drop(database);
     let data = folder.path().join("host");
     run(&["host", "serve", "--data", data.to_str().unwrap()])
         .exits(1)

@@ -3,6 +3,7 @@
 use crate::artifact_store::ArtifactStore;
 use crate::clock::{Clock, FixedClock, SystemClock};
 use crate::contracts::ContractErrors;
+use crate::origin::Origin;
 use crate::store::StoreError;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ pub struct HostConfig {
     /// Suffix of endpoint hostnames, e.g. `endpoints.localhost`.
     pub endpoint_domain: String,
     /// Origin that discovery advertises; the request's own authority when absent.
-    pub public_origin: Option<String>,
+    pub public_origin: Option<Origin>,
     /// Certificate and key to serve with; plain HTTP is for loopback.
     pub tls: Option<Tls>,
     /// How long an answer waits for the data plane.
@@ -79,6 +80,20 @@ impl HostConfig {
         self.clock = Arc::new(FixedClock("2026-01-01T00:00:00Z".into()));
         self
     }
+}
+
+/// Whether endpoints can get host names under a domain: a dotted lower-case name that leaves room
+/// for a label before it.
+pub fn is_endpoint_domain(domain: &str) -> bool {
+    domain.len() <= 200 && domain.split('.').all(is_label)
+}
+
+fn is_label(label: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=63).contains(&label.len())
+        && label.bytes().all(|byte| word(byte) || byte == b'-')
+        && !label.starts_with('-')
+        && !label.ends_with('-')
 }
 
 /// Files to serve TLS with, both PEM.

@@ -192,6 +192,10 @@ pub fn identify(
     })
 }
 
+/// Longest spec as JSON: a client takes answers of up to 8388608 bytes (host API §0.4), and those
+/// of a resource have its metadata and status too.
+const MAX_SPEC_BYTES: usize = 8_388_608 - 65_536;
+
 /// The materialised spec of a body; a missing or null one is empty.
 pub fn materialised(
     contracts: &Contracts,
@@ -203,7 +207,13 @@ pub fn materialised(
         Some(Value::Object(spec)) => spec.clone(),
         Some(_) => return Err(ApiError::invalid("spec is no object")),
     };
-    Ok(contracts.materialise(form, spec))
+    let spec = contracts.materialise(form, spec);
+    if bytes(&spec).len() > MAX_SPEC_BYTES {
+        return Err(ApiError::invalid(format!(
+            "spec is larger than {MAX_SPEC_BYTES} bytes, and no client could read it back"
+        )));
+    }
+    Ok(spec)
 }
 
 /// The materialised spec of a body that must also be valid (host API §9.3).

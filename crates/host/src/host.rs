@@ -1,7 +1,7 @@
 //! The host: what is opened once and shared by every request.
 
 use crate::artifact_store::{ArtifactStore, Folder};
-use crate::config::{HostConfig, OpenError};
+use crate::config::{HostConfig, OpenError, is_endpoint_domain};
 use crate::contract_copy;
 use crate::contracts::Contracts;
 use crate::data_plane::DataPlane;
@@ -102,7 +102,7 @@ impl Host {
         data_plane: Arc<dyn DataPlane>,
     ) -> Result<Host, OpenError> {
         let domain = &config.endpoint_domain;
-        if domain.is_empty() || !domain.split('.').all(is_label) || domain.len() > 200 {
+        if !is_endpoint_domain(domain) {
             return Err(OpenError::EndpointDomain(domain.clone()));
         }
         let contracts =
@@ -473,14 +473,6 @@ impl Host {
     pub(crate) async fn is_writable(&self) -> bool {
         self.flush().await.is_ok()
     }
-}
-
-fn is_label(label: &str) -> bool {
-    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    (1..=63).contains(&label.len())
-        && label.bytes().all(|byte| word(byte) || byte == b'-')
-        && !label.starts_with('-')
-        && !label.ends_with('-')
 }
 
 fn make_private(dir: &Path) -> std::io::Result<()> {

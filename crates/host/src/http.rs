@@ -23,6 +23,7 @@ use crate::document::{
 use crate::error::ApiError;
 use crate::host::Host;
 use crate::mutation::{Mutation, Probe, Verb};
+use crate::origin::Origin;
 use crate::review;
 use crate::sealed::MAX_VALUE_BYTES;
 use crate::secret::random_text;
@@ -187,7 +188,7 @@ async fn open_routes(host: &Host, head: &Head) -> Option<Result<Reply, ApiError>
     if head.method != "GET" {
         return None;
     }
-    match head.path.as_str() {
+    match route::plain(&head.path).ok()?.as_str() {
         notation_edge_api::DISCOVERY_PATH => {
             let config = &host.inner.config;
             let scheme = if config.tls.is_some() {
@@ -195,14 +196,13 @@ async fn open_routes(host: &Host, head: &Head) -> Option<Result<Reply, ApiError>
             } else {
                 "http"
             };
-            let asked = || {
-                head.authority()
-                    .map(|authority| format!("{scheme}://{authority}"))
-            };
+            let asked = || Origin::asked(scheme, &head.authority()?);
             let origin = config.public_origin.clone().or_else(asked);
             Some(match origin {
-                Some(origin) => Ok(Reply::json(200, bytes(&Discovery::at(&origin)))),
-                None => Err(ApiError::invalid("the request has no Host header")),
+                Some(origin) => Ok(Reply::json(200, bytes(&Discovery::at(origin.as_str())))),
+                None => Err(ApiError::invalid(
+                    "the Host header must be a host with or without a port",
+                )),
             })
         }
         "/openapi.json" => Some(Ok(Reply::json(200, bytes(&host.openapi())))),

@@ -14,6 +14,7 @@ use hyper::{Request, Response, Uri, Version as HttpVersion};
 
 use crate::body::{self, After, OutBody, Served};
 use crate::config::PROTO_HEADER;
+use crate::scheme::Scheme;
 use crate::traffic::InFlight;
 use crate::upstream::UpstreamError;
 use crate::version::Version;
@@ -33,8 +34,8 @@ const AFTERMATH: Duration = Duration::from_millis(250);
 /// Who asks, which decides about the headers that carry more than HTTP can.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// A client; the host knows the scheme it used.
-    Client,
+    /// A client, with the scheme it used; only the host knows that.
+    Client(Scheme),
     /// Another worker; the runtime tells the scheme, the entry modules mark bodies.
     Worker,
 }
@@ -128,10 +129,9 @@ fn outgoing(
 ) -> Request<OutBody> {
     clean(&mut parts.headers, caller);
     parts.headers.remove(header::EXPECT); // answered by the host's own server
-    if caller == Caller::Client {
-        parts
-            .headers
-            .insert(PROTO_HEADER, HeaderValue::from_static("http"));
+    if let Caller::Client(scheme) = caller {
+        let scheme = HeaderValue::from_static(scheme.as_str());
+        parts.headers.insert(PROTO_HEADER, scheme);
     }
     if let Some(authority) = parts.uri.authority() {
         // An absolute target outranks the Host header (RFC 9112 §3.2.2).
@@ -173,7 +173,7 @@ fn clean(headers: &mut HeaderMap, caller: Caller) {
         .keys()
         .filter(|name| name.as_str().starts_with(INTERNAL_PREFIX))
         .filter(|name| {
-            caller == Caller::Client || !matches!(name.as_str(), BODY_MARKER | PROTO_HEADER)
+            caller != Caller::Worker || !matches!(name.as_str(), BODY_MARKER | PROTO_HEADER)
         })
         .cloned()
         .collect();

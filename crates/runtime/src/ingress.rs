@@ -21,6 +21,7 @@ use crate::body::OutBody;
 use crate::forward::{Caller, Unserved, forward, said};
 use crate::plan::{AssetFile, AssetsOrder, Blobs, Handler, Uid};
 use crate::router::{Router, canonical};
+use crate::scheme::Scheme;
 use crate::traffic::InFlight;
 use crate::version::Version;
 
@@ -34,10 +35,20 @@ const ADDRESSES: &str = "/.well-known/notation/addresses/";
 /// What decides which worker a listener's requests are for.
 #[derive(Clone, Debug)]
 pub(crate) enum Front {
-    /// The `Host` header.
-    AnyHost,
+    /// The `Host` header; clients use this scheme.
+    AnyHost(Scheme),
     /// The listener itself: it belongs to the endpoint of this host name.
     Endpoint(String),
+}
+
+impl Front {
+    /// What clients speak. An endpoint's own address is opened without any proxy.
+    fn scheme(&self) -> Scheme {
+        match self {
+            Front::AnyHost(scheme) => *scheme,
+            Front::Endpoint(_) => Scheme::Http,
+        }
+    }
 }
 
 /// What every listener shares.
@@ -118,7 +129,7 @@ async fn answer(ingress: &Ingress, front: &Front, request: Request<Incoming>) ->
     }
     let hostname = match front {
         Front::Endpoint(hostname) => Some(hostname.clone()),
-        Front::AnyHost => asked(&parts),
+        Front::AnyHost(_) => asked(&parts),
     };
     let Some(hostname) = hostname else {
         return said(400, "a request needs a Host header");
@@ -132,7 +143,8 @@ async fn answer(ingress: &Ingress, front: &Front, request: Request<Incoming>) ->
     let Some((version, in_flight)) = ingress.router.enter(&worker) else {
         return unavailable(&worker);
     };
-    staged(ingress, &version, in_flight, parts, body).await
+    let caller = Caller::Client(front.scheme());
+    staged(ingress, &version, in_flight, caller, parts, body).await
 }
 
 /// The version's code and its static files, in the order it asks for. The version was drawn
@@ -141,6 +153,7 @@ async fn staged(
     ingress: &Ingress,
     version: &Version,
     in_flight: InFlight,
+    caller: Caller,
     parts: Parts,
     body: Incoming,
 ) -> Response<OutBody> {
@@ -154,11 +167,11 @@ async fn staged(
     match (file, order) {
         (Some(file), AssetsOrder::AssetsFirst) => served(ingress, file, &parts).await,
         (None, AssetsOrder::AssetsFirst | AssetsOrder::WorkerFirst) => {
-            handled(version, in_flight, parts, body).await
+            handled(version, in_flight, caller, parts, body).await
         }
         (Some(file), AssetsOrder::WorkerFirst) => {
             let asked = parts.clone();
-            let response = handled(version, in_flight, parts, body).await;
+            let response = handled(version, in_flight, caller, parts, body).await;
             if response.status() != StatusCode::NOT_FOUND {
                 return response;
             }
@@ -179,13 +192,14 @@ async fn served(ingress: &Ingress, file: &AssetFile, parts: &Parts) -> Response<
 async fn handled(
     version: &Version,
     in_flight: InFlight,
+    caller: Caller,
     parts: Parts,
     body: Incoming,
 ) -> Response<OutBody> {
     if !version.handles(Handler::Fetch) {
         return said(404, "nothing answers at this path");
     }
-    match forward(version, in_flight, Caller::Client, parts, body).await {
+    match forward(version, in_flight, caller, parts, body).await {
         Ok(response) => response,
         Err(Unserved::Unavailable) => unavailable(&version.spec.worker),
         Err(Unserved::NoResponse) => said(500, "Internal Server Error"),

@@ -39,6 +39,7 @@ mod delivery;
 mod event;
 mod ingress;
 mod runtime;
+mod scheme;
 mod status;
 mod unserving;
 
@@ -53,6 +54,7 @@ pub use plan::{
     ModuleSource, NotFound, QueueSpec, Secret, Uid, VersionSpec, WorkerPlan, WorkerSpec,
 };
 pub use runtime::{DRAIN_DEADLINE, Runtime, RuntimeConfig, StartError};
+pub use scheme::Scheme;
 pub use status::{Status, VersionStatus};
 pub use unserving::{ConvergeError, Unserving};
 pub use version::StartFailure;

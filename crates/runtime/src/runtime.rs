@@ -23,6 +23,7 @@ use crate::load::{Bundle, Exports, InspectError, inspect};
 use crate::log::LogSink;
 use crate::plan::{Blobs, Uid, WorkerPlan};
 use crate::router::{RouteTable, Router, Selection, routes};
+use crate::scheme::Scheme;
 use crate::sockets::SocketDirectory;
 use crate::spawner::Spawner;
 use crate::status::{Status, status};
@@ -40,6 +41,8 @@ pub struct RuntimeConfig {
     pub workerd: PathBuf,
     /// Loopback address of the ingress that routes by host name; port 0 picks one.
     pub listen: SocketAddr,
+    /// What clients of the ingress speak: HTTPS once a proxy with TLS stands in front of it.
+    pub scheme: Scheme,
     /// Longest wait for invocations and tasks of a version that is stopped.
     pub drain_deadline: Duration,
     /// Where module bytes come from.
@@ -123,6 +126,7 @@ impl Runtime {
             data_dir,
             workerd,
             listen,
+            scheme,
             drain_deadline,
             blobs,
             log,
@@ -178,7 +182,7 @@ impl Runtime {
         tokio::spawn(serve(
             ingress.clone(),
             listener,
-            Front::AnyHost,
+            Front::AnyHost(scheme),
             stop.clone(),
         ));
         let inner = Inner {

@@ -6,7 +6,7 @@ mod support;
 
 use http_body_util::Full;
 use hyper::Request;
-use notation_runtime::{Capability, ModuleSource, Secret};
+use notation_runtime::{Capability, ModuleSource, Scheme, Secret};
 use serde_json::json;
 use support::{Host, service};
 
@@ -218,6 +218,31 @@ async fn weights_decide_how_often_each_version_answers() {
         ones += u32::from(body == "1");
     }
     assert!((140..=260).contains(&ones), "200 expected, {ones} seen"); // 4.7 sigma
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_a_proxy_with_tls_workers_see_https() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut host = Host::start_behind(directory, Scheme::Https).await;
+    host.worker(
+        "api",
+        "export default { fetch: (r) => new Response(r.url) }",
+    );
+    host.converge().await;
+    let ingress = format!("http://{}", host.runtime.listen());
+    // What a client claims about it changes nothing.
+    let request = Request::get("/x")
+        .header("host", "api.test")
+        .header("x-edge-proto", "http")
+        .header("x-forwarded-proto", "http")
+        .body(Full::default())
+        .unwrap();
+    let answer = support::request_to(&host.client, &ingress, request).await;
+    assert_eq!(answer.unwrap(), (200, "https://api.test/x".into()));
+    // No proxy is in front of the address of the endpoint itself.
+    let (_, url) = host.get("api", "/x").await;
+    assert!(url.starts_with("http://"), "{url}");
     host.runtime.shutdown().await;
 }
 

@@ -418,6 +418,7 @@ async fn only_loopback_is_served() {
         data_dir: directory.path().join("data"),
         workerd: "/nowhere".into(),
         listen: "0.0.0.0:0".parse().unwrap(),
+        scheme: notation_runtime::Scheme::Http,
         drain_deadline: Duration::from_secs(1),
         blobs: Arc::new(support::MemoryBlobs::default()),
         log: Arc::new(support::Lines::default()),

@@ -3,6 +3,8 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand, ValueEnum};
+use notation_host::{Origin, is_endpoint_domain};
+use notation_runtime::Scheme;
 
 #[derive(Debug, Args)]
 #[command(disable_help_subcommand = true)]
@@ -63,10 +65,10 @@ pub enum TokenCommand {
     /// Make a token and print it, this once.
     Create {
         /// Whose resources it reaches; tenants see nothing of each other.
-        #[arg(long, value_name = "NAME", default_value = "local")]
+        #[arg(long, value_name = "NAME", default_value = "local", value_parser = name)]
         tenant: String,
         /// Who uses it.
-        #[arg(long, value_name = "NAME", default_value = "owner")]
+        #[arg(long, value_name = "NAME", default_value = "owner", value_parser = name)]
         principal: String,
         /// What it may be used for (repeatable) [default: both].
         #[arg(long, value_name = "SCOPE", value_enum)]
@@ -100,7 +102,7 @@ pub struct HostSecret {
     #[command(flatten)]
     pub folder: DataFolder,
     /// Tenant of the Worker.
-    #[arg(long, value_name = "NAME", default_value = "local", global = true)]
+    #[arg(long, value_name = "NAME", default_value = "local", global = true, value_parser = name)]
     pub tenant: String,
     /// Space of the Worker.
     #[arg(long, value_name = "NAME", default_value = "default", global = true)]
@@ -146,15 +148,18 @@ pub struct Serve {
     /// Address at which workers are reached by host name.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub ingress: SocketAddr,
+    /// What clients of workers speak: https when a proxy with TLS stands in front of the ingress.
+    #[arg(long, value_name = "SCHEME", value_enum, default_value_t = IngressScheme::Http)]
+    pub ingress_scheme: IngressScheme,
     /// Address of the status page and the metrics, on loopback.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub status: SocketAddr,
     /// Domain under which endpoints get their host names.
-    #[arg(long, value_name = "DOMAIN", default_value = "endpoints.localhost")]
+    #[arg(long, value_name = "DOMAIN", default_value = "endpoints.localhost", value_parser = domain)]
     pub endpoint_domain: String,
     /// Origin that discovery tells clients [default: the one they asked].
     #[arg(long, value_name = "URL")]
-    pub public_origin: Option<String>,
+    pub public_origin: Option<Origin>,
     /// Certificate chain to serve the control plane with, PEM, the host's own first.
     #[arg(long, value_name = "FILE", requires = "tls_key", requires = "data")]
     pub tls_cert: Option<PathBuf>,
@@ -182,6 +187,23 @@ pub struct Serve {
     /// Leave the terminal's session: what `host start` does.
     #[arg(long, hide = true)]
     pub detached: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum IngressScheme {
+    /// Clients reach the ingress itself.
+    Http,
+    /// TLS ends at a proxy in front of it.
+    Https,
+}
+
+impl From<IngressScheme> for Scheme {
+    fn from(scheme: IngressScheme) -> Scheme {
+        match scheme {
+            IngressScheme::Http => Scheme::Http,
+            IngressScheme::Https => Scheme::Https,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -224,6 +246,23 @@ pub struct Limits {
     /// Days that recorded answers, ended operations and unfinished uploads are kept.
     #[arg(long, value_name = "DAYS", default_value = "7", value_parser = clap::value_parser!(u32).range(1..=3650))]
     pub keep_days: u32,
+}
+
+/// A variable that is not set in a shell must not make one tenant of everybody.
+fn name(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        Err("a name is needed".into())
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+fn domain(text: &str) -> Result<String, String> {
+    if is_endpoint_domain(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("it must be a lower-case DNS name like workers.example".into())
+    }
 }
 
 fn count(text: &str) -> Result<usize, String> {

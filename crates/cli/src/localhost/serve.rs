@@ -127,6 +127,7 @@ async fn live(
         data_dir: folder.runtime(),
         workerd,
         listen: ingress,
+        scheme: args.ingress_scheme.into(),
         drain_deadline: DRAIN_DEADLINE,
         blobs: blobs.clone(),
         log: Arc::new(TracingLog),

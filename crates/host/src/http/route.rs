@@ -98,17 +98,12 @@ pub const OPEN_ROUTES: &[(&str, &str)] = &[
 impl Route {
     /// The route of a method and an escaped path.
     pub(super) fn of(method: &str, path: &str) -> Result<Route, ApiError> {
-        let segments: Vec<String> = path
-            .split('/')
-            .skip(1)
-            .map(|segment| {
-                decode(segment).ok_or_else(|| ApiError::invalid("path: malformed escape"))
-            })
-            .collect::<Result<_, _>>()?;
-        if segments.iter().any(|segment| segment.contains('/')) {
+        let path = plain(path)?;
+        let segments: Vec<&str> = path.split('/').skip(1).collect();
+        // No parameter is empty: what ends with a slash is another path.
+        if segments.contains(&"") {
             return Err(ApiError::no_route());
         }
-        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match segments.as_slice() {
             ["apis", "forms.takoform.com", "v1beta1", rest @ ..] => api(method, rest),
             [
@@ -207,6 +202,16 @@ fn sealed(method: &str, space: &str, worker: &str, rest: &[&str]) -> Option<Rout
         },
         _ => return None,
     })
+}
+
+/// The decoded path. An escaped slash makes no segment, and no route has one inside a segment.
+pub(super) fn plain(path: &str) -> Result<String, ApiError> {
+    let plain = decode(path).ok_or_else(|| ApiError::invalid("path: malformed escape"))?;
+    let slashes = |text: &str| text.matches('/').count();
+    if slashes(&plain) != slashes(path) {
+        return Err(ApiError::no_route());
+    }
+    Ok(plain)
 }
 
 /// Percent-decodes; `None` for a broken escape or bytes that are no UTF-8.

@@ -151,6 +151,9 @@ async fn unknown_paths_and_methods_do_not_exist() {
         ("PATCH", path.clone()),
         ("GET", format!("{API}/resources")),
         ("GET", format!("{path}/")),
+        ("GET", format!("{API}/operations/")),
+        ("GET", format!("{API}/artifacts/")),
+        ("GET", format!("{API}/operations%2Fx")),
         ("POST", format!("{API}/support/forms")),
     ] {
         client
@@ -162,4 +165,70 @@ async fn unknown_paths_and_methods_do_not_exist() {
         .get(&format!("{API}/operations/%zz"))
         .await
         .refused("invalid_argument");
+}
+
+#[tokio::test]
+async fn discovery_is_found_by_its_decoded_path_at_an_authority_that_is_one() {
+    let bench = Bench::start().await;
+    let anonymous = bench.t1().anonymous();
+    let escaped = anonymous.get("/.well-known/takoform/v1%62eta1").await;
+    let discovery: wire::Discovery = serde_json::from_value(escaped.is(200).json()).unwrap();
+    assert_eq!(discovery, wire::Discovery::at(&bench.base));
+    anonymous
+        .get("/.well-known%2Ftakoform/v1beta1")
+        .await
+        .refused("unauthenticated");
+    let discover = async |host: &str| {
+        let headers = [("Host", host)];
+        let target = wire::DISCOVERY_PATH;
+        anonymous.send("GET", target, &headers, "").await
+    };
+    for host in ["edge.example", "edge.example:8443", "[::1]:80"] {
+        let answer = discover(host).await.is(200).json();
+        assert_eq!(answer["endpoints"]["api"], format!("http://{host}{API}"));
+    }
+    for host in [
+        "user@h",
+        "h?x",
+        "a/b",
+        "evil\"host",
+        "a%62c",
+        ":80",
+        "h:",
+        "h:port",
+        "h:99999",
+        "h#x",
+    ] {
+        discover(host).await.refused("invalid_argument");
+    }
+}
+
+#[tokio::test]
+async fn a_public_origin_is_what_discovery_tells_whoever_asks() {
+    let temp = tempfile::tempdir().unwrap();
+    let config = notation_host::HostConfig {
+        public_origin: Some("https://edge.example/".parse().unwrap()),
+        ..config(&temp.path().join("data"))
+    };
+    let bench = Bench::open(config).await;
+    let answer = bench.t1().anonymous().get(wire::DISCOVERY_PATH).await;
+    let discovery: wire::Discovery = serde_json::from_value(answer.is(200).json()).unwrap();
+    assert_eq!(discovery, wire::Discovery::at("https://edge.example"));
+}
+
+#[tokio::test]
+async fn what_no_client_could_read_back_is_not_stored() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    let padded = |bytes: usize| {
+        let mut document = client.document("EdgeKVNamespace", "kv", json!({}));
+        document["spec"]["padding"] = "x".repeat(bytes).into();
+        document
+    };
+    let answer = client.validate(&padded(8_388_608 - 65_536)).await;
+    let message = answer.refused("invalid_argument").message;
+    assert!(message.contains("larger than 8323072 bytes"), "{message}");
+    // Below it, only the field itself is wrong.
+    let answer = client.validate(&padded(8_388_608 - 66_000)).await.is(200);
+    assert_eq!(answer.json()["valid"], false);
 }

@@ -16,7 +16,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use notation_runtime::{
     Blobs, Bundle, BundleModule, Capability, Handler, LogLine, LogSink, ModuleSource, Runtime,
-    RuntimeConfig, Uid, VersionSpec, WorkerPlan, WorkerSpec, workerd,
+    RuntimeConfig, Scheme, Uid, VersionSpec, WorkerPlan, WorkerSpec, workerd,
 };
 use tempfile::TempDir;
 
@@ -70,6 +70,11 @@ impl Host {
     }
 
     pub async fn start_in(directory: TempDir) -> Host {
+        Host::start_behind(directory, Scheme::Http).await
+    }
+
+    /// A host whose clients use a scheme.
+    pub async fn start_behind(directory: TempDir, scheme: Scheme) -> Host {
         let blobs = Arc::new(MemoryBlobs::default());
         let lines = Arc::new(Lines::default());
         let runtime = Runtime::start(RuntimeConfig {
@@ -77,6 +82,7 @@ impl Host {
             data_dir: directory.path().join("data"),
             workerd: binary().await,
             listen: "127.0.0.1:0".parse().unwrap(),
+            scheme,
             drain_deadline: Duration::from_secs(10),
             blobs: blobs.clone(),
             log: lines.clone(),
