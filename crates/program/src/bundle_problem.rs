@@ -262,7 +262,23 @@ pub(crate) fn of_imports(
         });
         import_not_found(dangling, place, purpose)
     });
-    nowhere.chain(unknown).collect()
+    let outside = imports.modules.iter().flat_map(|(id, module)| {
+        let leads_out = imports::leading_out(module, id, sources.root());
+        leads_out.map(|import| {
+            let place = reader.file(id).map(|file| file.range(import.at.clone()));
+            import_outside(&import.specifier, place)
+        })
+    });
+    nowhere.chain(outside).chain(unknown).collect()
+}
+
+fn import_outside(specifier: &str, place: Option<Place>) -> Problem {
+    Problem::new(
+        codes::IMPORT_OUTSIDE,
+        format!("`{specifier}` is outside of the project"),
+    )
+    .help("move the file into the folder of notation.config.ts, or make it a package and import it by its name")
+    .at(place)
 }
 
 fn import_not_found(dangling: &Dangling, place: Option<Place>, purpose: Purpose) -> Problem {

@@ -29,6 +29,8 @@ codes! {
     SYNTAX = "program::syntax";
     /// An import leads nowhere.
     IMPORT_NOT_FOUND = "program::import_not_found";
+    /// An import leads out of the project's folder.
+    IMPORT_OUTSIDE = "program::import_outside";
     /// A module of Node.js is imported.
     NODE_BUILTIN = "program::node_builtin";
     /// An import names something that the module does not export.

@@ -22,7 +22,7 @@ use crate::{
     nearest::suggestion,
     problem::{Place, Problem},
     sdk,
-    source::SourceFile,
+    source::{SourceFile, normal},
 };
 
 /// Imports and exports of one module.
@@ -187,6 +187,29 @@ pub(crate) fn leads_nowhere(import: &Import, importer: &str) -> bool {
         modules.join(&package).is_dir() || modules.join(&types).is_dir()
     });
     !import.types_only && !installed
+}
+
+/// Imports by path of a module of the project that lead to files outside of its folder. Packages
+/// may lie anywhere.
+pub(crate) fn leading_out<'m>(
+    module: &'m Module,
+    importer: &str,
+    root: &Path,
+) -> impl Iterator<Item = &'m Import> {
+    let folder = Path::new(importer).parent().map(Path::to_owned);
+    let real_root = root.canonicalize();
+    let inside = move |file: &Path| {
+        let real = real_root.as_ref().is_ok_and(|root| file.starts_with(root));
+        real || file.starts_with(root)
+    };
+    let folder = folder.filter(|folder| inside(folder));
+    module.imports.iter().filter(move |import| {
+        let by_path = import.specifier.starts_with(['.', '/']) && import.target.is_some();
+        let leads_to = folder
+            .as_ref()
+            .map(|folder| normal(&folder.join(&import.specifier)));
+        by_path && leads_to.is_some_and(|file| !inside(&file))
+    })
 }
 
 /// Names that are imported and not exported, each at its place. `place` finds words of a module,

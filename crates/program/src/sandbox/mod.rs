@@ -215,7 +215,13 @@ fn finish<'js>(ctx: &Ctx<'js>, exports: Option<Object<'js>>) -> rquickjs::Result
     let text: String = handle(ctx)?
         .get::<_, Function>("finish")?
         .call((exports,))?;
-    serde_json::from_str(&text).map_err(|_| rquickjs::Error::Unknown)
+    // All that well-formed JSON can have and a text here cannot.
+    serde_json::from_str(&text).map_err(|_| {
+        rquickjs::Exception::throw_type(
+            ctx,
+            "a text of the program has half a character in it (a lone surrogate such as \\ud800); write the whole character",
+        )
+    })
 }
 
 fn unhandled(ctx: &Ctx<'_>) -> Vec<Thrown> {

@@ -76,6 +76,7 @@ fn each_with_its_place_and_a_way_out() {
         codes::FILE_EXISTS,
         codes::CANNOT_WRITE,
         codes::BUNDLE,
+        codes::IMPORT_OUTSIDE,
     ];
     let unseen: Vec<_> = codes::ALL
         .iter()
