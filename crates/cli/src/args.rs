@@ -231,6 +231,9 @@ pub struct Import {
     /// Key of the object at its provider (usually its name).
     #[arg(value_name = "KEY")]
     pub key: String,
+    /// Import the object also when its tags name another owner: ID again, to be sure.
+    #[arg(long, value_name = "ID")]
+    pub adopt: Option<ResourceId>,
     /// End with status 4 instead of waiting when another run holds the deployment.
     #[arg(long)]
     pub no_wait: bool,

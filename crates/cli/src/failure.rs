@@ -377,6 +377,8 @@ fn spot(root: &Path, problem: &PlanProblem) -> Option<Spot> {
         PlanProblem::ClaimedTwice { .. }
         | PlanProblem::Protected { .. }
         | PlanProblem::MixedState { .. }
-        | PlanProblem::UnknownId { .. } => None,
+        | PlanProblem::UnknownId { .. }
+        | PlanProblem::NotDeclared { .. }
+        | PlanProblem::LeftOut { .. } => None,
     }
 }

@@ -1,5 +1,6 @@
 //! Ctrl-C and termination while a run is going on.
 
+use notation_engine::Session;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Waits for the next interrupt or request to terminate.
@@ -15,4 +16,13 @@ pub async fn next() {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
+}
+
+/// Passes an interrupt on to a command that only looks; it ends at once, and says so itself.
+pub fn pass_on(session: &Session) {
+    let interrupt = session.interrupt.clone();
+    tokio::spawn(async move {
+        next().await;
+        interrupt.signal();
+    });
 }

@@ -57,6 +57,11 @@ fn an_object_of_somebody_else_is_adopted_by_import() {
         .exits(1)
         .says("nosuch");
     other(&["import", "main", "mine", "shop-dev-a"])
+        .exits(1)
+        .says("shop:dev:main")
+        .says("--adopt mine");
+    other(&["import", "main", "mine", "shop-dev-a", "--adopt", "a"]).exits(2);
+    other(&["import", "main", "mine", "shop-dev-a", "--adopt", "mine"])
         .exits(0)
         .says("mine");
     other(&["deploy", "main", "--yes"]).exits(0);
@@ -198,4 +203,109 @@ fn the_simulated_cloud_is_shown_and_emptied() {
     on_dev(&shop, &["plan", "main"])
         .exits(0)
         .says("was found gone");
+}
+
+#[test]
+fn an_interrupt_of_what_only_looks_is_told_and_gives_the_hold_back() {
+    let shop = Project::new();
+    shop.program(ONE).deploy().exits(0);
+    let unknown = "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\nnew Worker({ id: \"b\", config: { Name: \"other\" } });\n";
+    shop.program(unknown);
+    // Longer than the test could take.
+    shop.faults(json!({ "latency_ms": 600_000, "faults": [] }));
+    let commands: [&[&str]; 3] = [
+        &["refresh", "main"],
+        &["plan", "main"],
+        &["import", "main", "b", "other"],
+    ];
+    for command in commands {
+        shop.forget_calls();
+        let child = shop
+            .command()
+            .arg("--json")
+            .args(command)
+            .args(["--stage", "dev"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while !catches_interrupts(pid) {
+            assert!(std::time::Instant::now() < deadline, "it never listened");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let killed = Command::new("kill")
+            .args(["-INT", &pid.to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+        let stopped = ran(child.wait_with_output().unwrap()).exits(130);
+        assert_eq!(stopped.event("error")["code"], "run::interrupted");
+        on_dev(&shop, &["hold", "show", "main"])
+            .exits(0)
+            .says("nobody holds");
+    }
+}
+
+/// Whether a process has a handler for the interrupt signal (`proc(5)`).
+fn catches_interrupts(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
+}
+
+#[test]
+fn flags_about_nothing_are_refused() {
+    let shop = Project::new();
+    shop.program("import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\nnew Worker({ id: \"z\", config: {} });\n");
+    shop.deploy().exits(0);
+    let plan = |flags: &[&str]| on_dev(&shop, &[&["plan", "main"], flags].concat());
+    plan(&["--adopt", "nope", "--replace", "none"])
+        .exits(1)
+        .says("--adopt nope: there is no such resource")
+        .says("--replace none: there is no such resource");
+    plan(&["--target", "z", "--replace", "a", "--adopt", "a"])
+        .exits(1)
+        .says("plan::left_out")
+        .says("--replace a")
+        .says("--adopt a")
+        .says("--target z");
+    plan(&["--target", "z", "--target", "a", "--replace", "a"]).exits(0);
+    on_dev(&shop, &["destroy", "main", "--yes", "--replace", "a"])
+        .exits(1)
+        .says("plan::not_declared");
+    assert_eq!(shop.objects().len(), 2);
+}
+
+#[test]
+fn a_name_taken_by_a_renamed_resource_has_a_way_out() {
+    let shop = Project::new();
+    shop.program(ONE).deploy().exits(0);
+    let renamed = "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"c\", formerly: [\"a\"], config: {} });\n";
+    shop.program(renamed).deploy().exits(0);
+    let both = "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"c\", config: {} });\nnew Worker({ id: \"a\", config: {} });\n";
+    shop.program(both);
+    shop.plan()
+        .exits(1)
+        .says("plan::duplicate_identity")
+        .says("write a name for a in the program");
+}
+
+#[test]
+fn a_program_stays_inside_its_project() {
+    let shop = Project::new();
+    shop.write("app/notation.config.ts", "import { defineConfig } from \"@notation/core\";\nexport default defineConfig({ app: \"shop\", entries: { main: \"main.ts\" } });\n");
+    shop.write("outside.ts", "export const n = 1;\n");
+    shop.write(
+        "app/main.ts",
+        "\nimport { n } from \"../outside\";\nexport const m = n;\n",
+    );
+    shop.run(&["--project", "app", "check", "main"])
+        .exits(1)
+        .says("program::import_outside")
+        .says("main.ts:2:19");
+    shop.write("app/main.ts", "export const half = \"\\ud800\";\n");
+    shop.run(&["--project", "app", "check", "main"])
+        .exits(1)
+        .says("half a character");
 }

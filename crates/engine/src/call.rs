@@ -514,7 +514,7 @@ impl Line {
 
     fn adopts(&self, job: &Job) -> bool {
         let resource = &job.draft.incarnation.resource;
-        self.options.adopt.contains(resource)
+        self.options.plan.adopt.contains(resource)
     }
 
     async fn look_for(&self, ty: &ResourceType, job: &Job) -> Result<Looked, OpError> {

@@ -23,8 +23,8 @@ use crate::{
 /// Adopts an existing object under a resource id of the program. The next deploy writes it in
 /// full, tags included.
 ///
-/// Errors: [`EngineError::Foreign`] when its tags name another owner and `options.adopt` does
-/// not name the resource.
+/// Errors: [`EngineError::Foreign`] when its tags name another owner and `options.plan.adopt` does
+/// not name the resource; [`EngineError::Interrupted`] when the person broke it off.
 pub async fn import(
     session: &Session,
     desired: &DesiredGraph,
@@ -45,7 +45,7 @@ async fn import_held(
 ) -> Result<Record, EngineError> {
     let session = &line.session;
     let state = session.store.load(&session.deployment).await?;
-    let recovered = recovered(line, state).await?;
+    let recovered = session.interrupt.or(recovered(line, state)).await?;
     let program = || EngineError::NoSuchResource {
         resource: id.clone(),
         place: "the program",
@@ -77,24 +77,28 @@ async fn import_held(
         resource: id.clone(),
         generation,
     };
-    let found = line
-        .looker()
-        .read(ty, &owner, LookFor::Key(key))
-        .await
-        .map_err(|error| {
+    let looker = line.looker();
+    let looking = async {
+        let read = looker.read(ty, &owner, LookFor::Key(key)).await;
+        read.map_err(|error| {
             EngineError::Observe(vec![crate::ObserveFailure {
                 resource: id.clone(),
                 key: key.to_owned(),
                 reason: error.to_string(),
             }])
-        })?
+        })
+    };
+    let interrupt = &session.interrupt;
+    let found = interrupt
+        .or(looking)
+        .await?
         .ok_or_else(|| EngineError::NoSuchObject {
             ty: ty.name.clone(),
             key: key.to_owned(),
         })?;
     let claimed = has_owner(&found.tags);
     let ours = owns(&owner, &found.tags, &wanted.formerly);
-    if claimed && !ours && !line.options.adopt.contains(id) {
+    if claimed && !ours && !line.options.plan.adopt.contains(id) {
         return Err(EngineError::Foreign {
             resource: id.clone(),
             key: key.to_owned(),

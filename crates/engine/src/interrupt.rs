@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::EngineError;
+
 /// Tells a run to stop: the first signal starts no new step and waits for running calls, the
 /// second stops waiting. Clones are the same interrupt.
 #[derive(Debug, Clone)]
@@ -29,6 +31,20 @@ impl Interrupt {
     /// True after the first signal.
     pub fn is_given(&self) -> bool {
         *self.0.borrow() > 0
+    }
+
+    /// What comes of looking, which a person may break off: whoever only reads leaves nothing
+    /// half done.
+    pub(crate) async fn or<T>(
+        &self,
+        looking: impl Future<Output = Result<T, EngineError>>,
+    ) -> Result<T, EngineError> {
+        tokio::select! {
+            // An interrupt from before counts as well.
+            biased;
+            () = self.given(1) => Err(EngineError::Interrupted),
+            found = looking => found,
+        }
     }
 
     /// Returns once it was given so many times.

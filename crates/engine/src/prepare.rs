@@ -48,6 +48,17 @@ pub async fn plan(
     desired: &DesiredGraph,
     options: &RunOptions,
 ) -> Result<Planned, EngineError> {
+    session
+        .interrupt
+        .or(look_and_plan(session, desired, options))
+        .await
+}
+
+async fn look_and_plan(
+    session: &Session,
+    desired: &DesiredGraph,
+    options: &RunOptions,
+) -> Result<Planned, EngineError> {
     judge(session, desired)?;
     let secrets = secrets(session, desired).await?;
     let state = session.store.load(&session.deployment).await?;
@@ -310,7 +321,7 @@ async fn look_around(
         let Some(record) = recovered.records.get_mut(&incarnation) else {
             continue;
         };
-        if options.adopt.contains(&incarnation.resource) {
+        if options.plan.adopt.contains(&incarnation.resource) {
             record.in_doubt = true;
         } else {
             lost.push(LostTags {

@@ -1,8 +1,8 @@
 //! Everything a run needs from outside.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
-use notation_model::{DeploymentId, ResourceId};
+use notation_model::DeploymentId;
 use notation_planner::PlanOptions;
 use notation_provider::{Assets, NoAssets, Registry};
 use notation_state::{Machine, StateStore};
@@ -94,9 +94,7 @@ pub struct RunOptions {
     pub parallelism: usize,
     /// Calls per step and run before giving up, at least 1 (30).
     pub max_attempts: u32,
-    /// Resources whose objects may be taken from whoever owns them (`--adopt`).
-    pub adopt: BTreeSet<ResourceId>,
-    /// `--replace`, `--target`, search budget.
+    /// `--replace`, `--target`, `--adopt`, search budget.
     pub plan: PlanOptions,
 }
 
@@ -108,7 +106,6 @@ impl Default for RunOptions {
             hold: HoldWait::default(),
             parallelism: 10,
             max_attempts: 30,
-            adopt: BTreeSet::new(),
             plan: PlanOptions::default(),
         }
     }

@@ -39,6 +39,8 @@ pub enum Answer {
 }
 
 /// Records what the providers say, and changes nothing there.
+///
+/// Errors: [`EngineError::Interrupted`] when the person broke it off; nothing of it is recorded.
 pub async fn refresh(session: &Session, options: &RunOptions) -> Result<Refreshed, EngineError> {
     let (held, line) = hold_line(session, options, &DesiredGraph::default()).await?;
     let done = refresh_held(&line).await;
@@ -48,10 +50,11 @@ pub async fn refresh(session: &Session, options: &RunOptions) -> Result<Refreshe
 async fn refresh_held(line: &Line) -> Result<Refreshed, EngineError> {
     let session = &line.session;
     let state = session.store.load(&session.deployment).await?;
-    let recovered = recovered(line, state).await?;
+    let recovered = session.interrupt.or(recovered(line, state)).await?;
     // What lost its tags is looked at like anything else: nothing is changed.
-    let (observed, _) =
-        observe(&line.looker(), &recovered.records, line.options.parallelism).await?;
+    let looker = line.looker();
+    let looking = observe(&looker, &recovered.records, line.options.parallelism);
+    let (observed, _) = session.interrupt.or(looking).await?;
     let types = session.registry.types();
     let mut refreshed = Refreshed::default();
     let mut changes = Vec::new();

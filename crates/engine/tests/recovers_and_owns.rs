@@ -206,7 +206,7 @@ async fn an_object_of_another_entry_is_never_touched_unless_asked_for() {
     assert_eq!(before.writes, 1);
 
     let mut adopting = jobs;
-    adopting.options.adopt.insert(id("role"));
+    adopting.options.plan.adopt.insert(id("role"));
     adopting.done(&role).await;
     let after = adopting.cloud.object("shop-dev-role").unwrap();
     assert_eq!(after.tags["notation:entry"], "jobs");
@@ -232,11 +232,11 @@ async fn an_existing_object_is_imported_and_written_in_full() {
     let graph = program.graph();
     let refused = import(&bench.session, &graph, &id("w"), "w", &bench.options).await;
     assert!(matches!(refused, Err(EngineError::Foreign { .. })));
-    bench.options.adopt.insert(id("w"));
+    bench.options.plan.adopt.insert(id("w"));
     import(&bench.session, &graph, &id("w"), "w", &bench.options)
         .await
         .unwrap();
-    bench.options.adopt.clear();
+    bench.options.plan.adopt.clear();
     assert_eq!(bench.done(&program).await, ["update w{}"]);
     assert_eq!(
         bench.cloud.object("w").unwrap().tags["notation:app"],
@@ -247,7 +247,7 @@ async fn an_existing_object_is_imported_and_written_in_full() {
     assert!(matches!(again, Err(EngineError::AlreadyRecorded { .. })));
     // Under another id, too: an object has one.
     let other_id = Program::new([worker("w").named("w"), worker("x").named("w")]).graph();
-    bench.options.adopt.insert(id("x"));
+    bench.options.plan.adopt.insert(id("x"));
     let twice = import(&bench.session, &other_id, &id("x"), "w", &bench.options).await;
     assert!(
         matches!(&twice, Err(EngineError::AlreadyRecorded { resource, .. }) if *resource == id("w")),

@@ -26,7 +26,7 @@ async fn an_object_of_another_type_under_a_wanted_name_stops_at_once_also_when_i
         for adopt in [false, true] {
             let mut bench = Bench::on(before.cloud.clone(), support::shop());
             if adopt {
-                bench.options.adopt.insert(id("x"));
+                bench.options.plan.adopt.insert(id("x"));
             }
             let report = bench.deploy(&wanted).await.unwrap();
             let failed = &report.failed[0];
@@ -70,14 +70,14 @@ async fn a_recorded_object_that_lost_its_tags_is_neither_written_nor_deleted_unl
     let refreshed = refresh(&bench.session, &bench.options).await.unwrap();
     assert!(refreshed.gone.is_empty(), "looking changes nothing");
 
-    bench.options.adopt.extend([id("a"), id("b")]);
+    bench.options.plan.adopt.extend([id("a"), id("b")]);
     let writes = bench.done(&changed).await;
     assert_eq!(writes, ["update b{}", "update a{b}"]);
     for name in ["shop-dev-a", "shop-dev-b"] {
         let tags = bench.cloud.object(name).unwrap().tags;
         assert_eq!(tags["notation:app"], "shop", "{name}");
     }
-    bench.options.adopt.clear();
+    bench.options.plan.adopt.clear();
     bench.quiet(&changed).await;
 }
 
@@ -88,7 +88,7 @@ async fn a_lost_tag_on_an_object_that_is_to_go_is_answered_by_adopting_or_by_for
         bench.done(&Program::new([worker("a")])).await;
         untag(&bench.cloud, "shop-dev-a");
         if adopt {
-            bench.options.adopt.insert(id("a"));
+            bench.options.plan.adopt.insert(id("a"));
         } else {
             forget(&bench.session, &id("a"), &bench.options)
                 .await

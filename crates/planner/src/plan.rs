@@ -67,6 +67,9 @@ pub struct PlanOptions {
     /// What running found to need a replacement, and the fields that turned out different
     /// (`engine.md` §6, *Found while running*).
     pub turned_out: BTreeMap<ResourceId, Vec<String>>,
+    /// Resources whose objects may be taken from whoever owns them (`--adopt`). The planner only
+    /// sees to it that they are known and part of this plan.
+    pub adopt: BTreeSet<ResourceId>,
     /// `--target`; empty means everything.
     pub target: BTreeSet<ResourceId>,
     /// Search steps per strongly connected part before the greedy choice (5000).
@@ -78,6 +81,7 @@ impl Default for PlanOptions {
         PlanOptions {
             replace: BTreeSet::new(),
             turned_out: BTreeMap::new(),
+            adopt: BTreeSet::new(),
             target: BTreeSet::new(),
             search_budget: 5000,
         }

@@ -41,6 +41,7 @@ pub fn plan(input: &PlanInput<'_>) -> Result<Plan, PlanError> {
                 let mut more = holders_of_leaving(&history, &plan, &scope);
                 more.extend(target::outside_namesakes(input, &history, &plan, &scope));
                 if more.is_empty() {
+                    fail_on(target::left_out(input, &scope))?;
                     plan.notes.extend(expanded(input, &scope));
                     return Ok(plan);
                 }
@@ -226,12 +227,21 @@ fn duplicates(survey: &Survey<'_, '_>) -> Vec<PlanProblem> {
         };
         let space = wanted.ty.identity_space.as_str();
         if let Some(first) = claimed.insert((space, key), number) {
+            // Who has its name from before keeps it.
+            let generated = |number: &usize| survey.outlooks[*number].key_given;
+            let is_new = |number: &usize| survey.outlooks[*number].kept.is_none();
+            let nameless = [number, first].into_iter().filter(generated);
+            let generated_for = nameless
+                .max_by_key(is_new)
+                .filter(|_| outlook.key_given)
+                .map(|number| survey.program.wanted[number].desired.id.clone());
             let first = survey.program.wanted[first].desired;
             problems.push(PlanProblem::DuplicateIdentity {
                 first: first.id.clone(),
                 second: wanted.desired.id.clone(),
                 ty: wanted.desired.ty.clone(),
                 key: key.to_owned(),
+                generated_for,
                 first_origin: first.origin.clone(),
                 second_origin: wanted.desired.origin.clone(),
             });

@@ -175,6 +175,8 @@ pub enum PlanProblem {
         ty: TypeName,
         /// The key both claim.
         key: String,
+        /// The one that got it generated from its id, when leaving a name out is no way out.
+        generated_for: Option<ResourceId>,
         /// Where the first was constructed.
         first_origin: Origin,
         /// Where the second was constructed.
@@ -207,7 +209,7 @@ pub enum PlanProblem {
         /// In loop order.
         members: Vec<Incarnation>,
     },
-    /// `--target` or `--replace` names nothing that is declared or recorded.
+    /// `--target`, `--replace` or `--adopt` names nothing that is declared or recorded.
     #[error("{flag} {resource}: there is no such resource")]
     UnknownId {
         /// The flag.
@@ -215,6 +217,29 @@ pub enum PlanProblem {
         /// The id that was given.
         resource: ResourceId,
     },
+    /// `--replace` names what is recorded, but not declared: it is removed, not replaced.
+    #[error("{flag} {resource}: it is not declared, so it is removed and nothing takes its place")]
+    NotDeclared {
+        /// The flag.
+        flag: &'static str,
+        /// The id that was given.
+        resource: ResourceId,
+    },
+    /// `--replace` or `--adopt` names what `--target`, also when expanded, leaves out.
+    #[error("{flag} {resource}: `--target {}` leaves it out", targets(.target))]
+    LeftOut {
+        /// The flag.
+        flag: &'static str,
+        /// The id that was given.
+        resource: ResourceId,
+        /// What `--target` names.
+        target: Vec<ResourceId>,
+    },
+}
+
+fn targets(ids: &[ResourceId]) -> String {
+    let ids: Vec<&str> = ids.iter().map(ResourceId::as_str).collect();
+    ids.join(" --target ")
 }
 
 impl PlanProblem {
@@ -233,6 +258,8 @@ impl PlanProblem {
             PlanProblem::Protected { .. } => "plan::protected",
             PlanProblem::MixedState { .. } => "plan::mixed_state",
             PlanProblem::UnknownId { .. } => "plan::unknown_id",
+            PlanProblem::NotDeclared { .. } => "plan::not_declared",
+            PlanProblem::LeftOut { .. } => "plan::left_out",
         }
     }
 
@@ -264,6 +291,13 @@ impl PlanProblem {
                 format!("give `{field}` in clear, or leave it out to have a name generated")
             }
             PlanProblem::BadContribution { .. } => "contribute a map".to_owned(),
+            PlanProblem::DuplicateIdentity {
+                generated_for: Some(resource),
+                ..
+            } => format!(
+                "write a name for {resource} in the program, or give it another id: the name \
+                 generated for it is taken"
+            ),
             PlanProblem::DuplicateIdentity { second, .. } => {
                 format!("give {second} another name, or leave its name out to have one generated")
             }
@@ -278,6 +312,12 @@ impl PlanProblem {
             }
             PlanProblem::UnknownId { .. } => {
                 "`notation state list ENTRY` and `notation graph ENTRY` show the ids".to_owned()
+            }
+            PlanProblem::NotDeclared { flag, resource } => {
+                format!("leave out {flag} {resource}, or declare {resource} in the program")
+            }
+            PlanProblem::LeftOut { flag, resource, .. } => {
+                format!("add --target {resource}, or leave out {flag} {resource}")
             }
         }
     }

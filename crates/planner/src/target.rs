@@ -91,28 +91,49 @@ pub(crate) fn outside_namesakes(
     .collect()
 }
 
-/// Ids given on the command line that nobody knows.
+/// Ids given on the command line that name nothing the flag could be about. Only what is declared
+/// can be replaced; a recorded object can be left alone or taken back without being declared.
 pub(crate) fn unknown_ids(
     input: &PlanInput<'_>,
     whole: &Program<'_>,
     history: &History<'_>,
 ) -> Vec<PlanProblem> {
-    let flags: BTreeMap<&'static str, &BTreeSet<ResourceId>> = BTreeMap::from([
-        ("--target", &input.options.target),
-        ("--replace", &input.options.replace),
-    ]);
-    let mut problems = Vec::new();
-    for (flag, ids) in flags {
-        for id in ids {
-            let declared = whole.get(id).is_some();
-            let recorded = flag == "--target" && !history.of(id).is_empty();
-            if !declared && !recorded {
-                problems.push(PlanProblem::UnknownId {
+    let target = input.options.target.iter().map(|id| ("--target", id));
+    let flagged = flagged(input).chain(target);
+    flagged
+        .filter_map(|(flag, id)| {
+            let recorded = !history.of(id).is_empty();
+            match (whole.get(id), flag, recorded) {
+                (Some(_), _, _) => None,
+                (None, "--replace", true) => Some(PlanProblem::NotDeclared {
                     flag,
                     resource: id.clone(),
-                });
+                }),
+                (None, _, true) => None,
+                (None, _, false) => Some(PlanProblem::UnknownId {
+                    flag,
+                    resource: id.clone(),
+                }),
             }
-        }
-    }
-    problems
+        })
+        .collect()
+}
+
+/// Ids given on the command line that `--target`, expanded to this scope, leaves out.
+pub(crate) fn left_out(input: &PlanInput<'_>, scope: &BTreeSet<ResourceId>) -> Vec<PlanProblem> {
+    let left_out = flagged(input).filter(|(_, id)| !scope.contains(*id));
+    left_out
+        .map(|(flag, id)| PlanProblem::LeftOut {
+            flag,
+            resource: id.clone(),
+            target: input.options.target.iter().cloned().collect(),
+        })
+        .collect()
+}
+
+/// What was asked for single resources, with the flag that asked.
+fn flagged<'i>(input: &PlanInput<'i>) -> impl Iterator<Item = (&'static str, &'i ResourceId)> {
+    let replace = input.options.replace.iter().map(|id| ("--replace", id));
+    let adopt = input.options.adopt.iter().map(|id| ("--adopt", id));
+    replace.chain(adopt)
 }

@@ -182,7 +182,7 @@ fn an_unknown_target() {
     };
     let world = World::of("b W");
     insta::assert_snapshot!(world.line_with("a W", &options), @r#"
-refused: --replace b: there is no such resource
+refused: --replace b: it is not declared, so it is removed and nothing takes its place
 --target nobody: there is no such resource
 "#);
 }

@@ -351,7 +351,11 @@ async fn an_older_hold_writes_nothing(store: &dyn StateStore) {
         changes: vec![Change::put(sample("d", 0))],
     };
     let refused = store.append(&here, &new, batch).await;
-    assert!(matches!(refused, Err(StoreError::Fenced { .. })));
+    let Err(refused @ StoreError::Fenced { .. }) = refused else {
+        panic!("a cleared hold is refused: {refused:?}")
+    };
+    let told = refused.to_string();
+    assert!(told.contains("was cleared"), "{told}");
     let state = store.load(&here).await.expect("it reads");
     assert_eq!(state.records.len(), 2);
 }

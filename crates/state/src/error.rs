@@ -54,14 +54,15 @@ pub enum StoreError {
         /// The newest one known here.
         known: u32,
     },
-    /// Another run took the deployment over; nothing was written.
-    #[error("another run took over {deployment} (fence {now}, this run has {ours})")]
+    /// The hold of this run is over: another run took the deployment over, or somebody cleared
+    /// the hold and nobody took it since. Nothing was written.
+    #[error("{}", lost_hold(.deployment, *.ours, *.now))]
     Fenced {
         /// Which deployment.
         deployment: DeploymentId,
         /// The fence of this run.
         ours: Fence,
-        /// The fence now.
+        /// The last fence that was given out: the same as `ours` when nobody came after.
         now: Fence,
     },
     /// An event that the journal does not allow here: our bug.
@@ -92,6 +93,16 @@ pub enum StoreError {
         /// How people see it.
         what: String,
     },
+}
+
+fn lost_hold(deployment: &DeploymentId, ours: Fence, now: Fence) -> String {
+    if ours == now {
+        return format!(
+            "the hold of this run on {deployment} was cleared while it was going on; nobody has \
+             taken it since"
+        );
+    }
+    format!("another run took over {deployment} (fence {now}, this run has {ours})")
 }
 
 impl StoreError {
@@ -127,6 +138,9 @@ impl StoreError {
                     .into()
             }
             StoreError::Newer { .. } => "use the version that wrote it, or a newer one".into(),
+            StoreError::Fenced { ours, now, .. } if ours == now => {
+                "run the command again: it goes on from what is recorded".into()
+            }
             StoreError::Fenced { .. } => {
                 "wait for the other run to end, then run the command again".into()
             }

@@ -1,23 +1,29 @@
 //! `notation import ENTRY ID KEY`: adopts an existing object under a resource id.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use notation_engine::RunOptions;
+use notation_planner::PlanOptions;
 use serde_json::json;
 
 use crate::{
     args::{Global, Import},
     command::run::{self, Wanted},
     exit::Exit,
-    failure::Outcome,
+    failure::{Failure, Outcome},
+    interrupt,
     printer::Printer,
     progress::Teller,
     project,
     session::{self, Wiring},
 };
 
-/// Adopts it; naming the resource is being asked to.
+/// Adopts it; one that has an owner only with `--adopt`.
 pub fn run(global: &Global, args: &Import, printer: &Printer) -> Outcome {
+    if let Some(other) = args.adopt.iter().find(|id| **id != args.id) {
+        let message = format!("--adopt {other}: this imports {} alone", args.id);
+        return Err(Failure::usage(message));
+    }
     let config = project::of(global)?;
     let deployment = project::deployment(&config, &args.entry, "import")?;
     let wanted = Wanted::by(&config, &deployment, printer)?;
@@ -25,11 +31,15 @@ pub fn run(global: &Global, args: &Import, printer: &Printer) -> Outcome {
     let session = run::session(&wiring, &wanted, &Arc::new(Teller::new(printer)));
     let options = RunOptions {
         hold: run::hold(args.no_wait),
-        adopt: BTreeSet::from([args.id.clone()]),
+        plan: PlanOptions {
+            adopt: args.adopt.iter().cloned().collect(),
+            ..PlanOptions::default()
+        },
         ..RunOptions::default()
     };
     let record = session::block_on(async {
         wiring.reach_recorded(&options).await?;
+        interrupt::pass_on(&session);
         notation_engine::import(&session, &wanted.graph, &args.id, &args.key, &options)
             .await
             .map_err(|error| wiring.failure(error))

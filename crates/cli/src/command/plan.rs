@@ -7,7 +7,7 @@ use crate::{
     command::run::{self, Wanted},
     exit::Exit,
     failure::Outcome,
-    neighbours,
+    interrupt, neighbours,
     printer::Printer,
     progress::Teller,
     project,
@@ -26,10 +26,12 @@ pub fn run(global: &Global, args: &Plan, printer: &Printer) -> Outcome {
     let session = run::session(&wiring, &wanted, &Arc::new(Teller::new(printer)));
     let (planned, besides) = session::block_on(async {
         wiring.reach_recorded(&options).await?;
+        interrupt::pass_on(&session);
         let planned = notation_engine::plan(&session, &wanted.graph, &options)
             .await
             .map_err(|error| wanted.failure(&wiring, error))?;
-        let besides = neighbours::notes(wiring.store.as_ref(), &planned, &options.adopt).await?;
+        let besides =
+            neighbours::notes(wiring.store.as_ref(), &planned, &options.plan.adopt).await?;
         Ok((planned, besides))
     })?;
     let shown = Shown::of(&planned, &besides, Purpose::Deploy);

@@ -10,6 +10,7 @@ use crate::{
     command::run::{self, Wanted},
     exit::Exit,
     failure::Outcome,
+    interrupt,
     printer::Printer,
     progress::Teller,
     project,
@@ -31,6 +32,7 @@ pub fn run(global: &Global, args: &Refresh, printer: &Printer) -> Outcome {
     };
     let found = session::block_on(async {
         wiring.reach_recorded(&options).await?;
+        interrupt::pass_on(&session);
         notation_engine::refresh(&session, &options)
             .await
             .map_err(|error| wiring.failure(error))

@@ -109,8 +109,8 @@ pub fn options(shaping: &Shaping) -> RunOptions {
         hold: hold(shaping.no_wait),
         parallelism: shaping.parallelism as usize,
         max_attempts: shaping.max_attempts,
-        adopt: shaping.adopt.iter().cloned().collect(),
         plan: PlanOptions {
+            adopt: shaping.adopt.iter().cloned().collect(),
             replace: shaping.replace.iter().cloned().collect(),
             target: shaping.target.iter().cloned().collect(),
             ..PlanOptions::default()
@@ -231,7 +231,7 @@ async fn look(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let planned = started.planned();
-    let besides = neighbours::notes(wiring.store.as_ref(), planned, &options.adopt).await?;
+    let besides = neighbours::notes(wiring.store.as_ref(), planned, &options.plan.adopt).await?;
     let shown = Shown::of(planned, &besides, errand.purpose);
     let asks = errand.consent == Consent::Ask && shown.anything();
     if asks && printer.json {
