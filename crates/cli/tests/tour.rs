@@ -293,10 +293,11 @@ fn deploying(tour: &Tour) {
     tour.go("--json sim dump", 0);
     tour.go("--json refresh main --stage dev --no-wait --app shop", 0);
     tour.go("destroy main --stage dev --yes --target a --replace b", 1)
+        .says("plan::not_declared");
+    tour.go("destroy main --stage dev --yes --target nobody", 1)
         .says("plan::unknown_id")
         .says("notation state list main --stage dev");
-    tour.go("destroy main --stage dev --yes --no-refresh --parallelism 1 --fail-fast --max-attempts 3 --no-wait --app shop", 0);
-    tour.go("destroy main --stage dev --yes --adopt a", 0);
+    tour.go("destroy main --stage dev --yes --no-refresh --parallelism 1 --fail-fast --max-attempts 3 --no-wait --adopt a --app shop", 0);
     tour.go("secret rm main KEY --stage dev --app shop", 0);
     tour.go("secret rm main KEY --stage dev", 1);
     tour.go("secret list main --stage dev --app shop", 0);
@@ -310,7 +311,10 @@ fn records(tour: &Tour) {
     tour.go("--json state show main a --stage dev --app shop", 0);
     tour.go("state rm main a --stage dev", 2);
     tour.go("--json state rm main a --stage dev --yes --app shop", 0);
-    tour.go("--json import main a shop-dev-a --stage dev --no-wait", 0);
+    tour.go(
+        "--json import main a shop-dev-a --stage dev --adopt a --no-wait",
+        0,
+    );
     tour.go("import main a shop-dev-a --stage dev", 1);
 }
 
