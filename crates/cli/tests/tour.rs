@@ -493,7 +493,7 @@ fn hosts(tour: &Tour) {
     tour.go(&format!("host token create --data {folder}"), 0);
     tour.go(&format!("host token revoke {id} --data {folder}"), 0);
     tour.go(
-        "host serve --listen 127.0.0.1:0 --ingress 127.0.0.1:0 --endpoint-domain x.localhost --workerd nosuch",
+        "host serve --listen 127.0.0.1:0 --ingress 127.0.0.1:0 --endpoint-domain x.localhost --ingress-scheme https --workerd nosuch",
         1,
     );
     tour.go("host serve --data elsewhere --contracts nosuch", 1);
