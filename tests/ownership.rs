@@ -113,8 +113,14 @@ fn a_stage_that_is_pointed_at_names_of_the_other_is_stopped_with_the_owner() {
             .says("shop:prod:main")
             .says("--adopt thief");
         assert_eq!(of_stage(&shop, "prod"), prod);
-        on(&shop, "staging", &["import", "main", "thief", name]).exits(0);
-        // Importing is asking for it. Forgetting gives nothing back and takes nothing down.
+        let import = ["import", "main", "thief", name, "--adopt", "thief"];
+        on(&shop, "staging", &import[..4])
+            .exits(1)
+            .says("run::not_ours")
+            .says("shop:prod:main");
+        assert_eq!(of_stage(&shop, "prod"), prod);
+        on(&shop, "staging", &import).exits(0);
+        // Importing is asking for it, once the owner is known. Forgetting gives nothing back and takes nothing down.
         on(&shop, "staging", &["state", "rm", "main", "thief", "--yes"]).exits(0);
         assert_eq!(of_stage(&shop, "prod"), prod);
     }
