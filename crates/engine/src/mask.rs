@@ -12,10 +12,9 @@ pub(crate) struct Mask(Vec<String>);
 impl Mask {
     /// Those of the parameters of a call, before and after.
     pub(crate) fn of<'a>(params: impl IntoIterator<Item = &'a Params>) -> Mask {
-        let mut texts = Vec::new();
-        for value in params.into_iter().flat_map(|params| params.values()) {
-            collect(value, false, &mut texts);
-        }
+        let values = params.into_iter().flat_map(Params::values);
+        let sensitive = values.flat_map(Value::sensitive);
+        let mut texts: Vec<String> = sensitive.filter_map(shown).collect();
         // A text that contains another one goes first.
         texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
         texts.dedup();
@@ -53,29 +52,20 @@ impl Mask {
     }
 }
 
-fn collect(value: &Value, sensitive: bool, texts: &mut Vec<String>) {
+/// How a message would show it.
+fn shown(value: &Value) -> Option<String> {
     match value {
-        Value::Secret(secret) => collect(secret.reveal(), true, texts),
-        Value::List(items) => {
-            for item in items {
-                collect(item, sensitive, texts);
-            }
-        }
-        Value::Map(members) => {
-            for member in members.values() {
-                collect(member, sensitive, texts);
-            }
-        }
-        Value::Text(text) if sensitive && !text.is_empty() => texts.push(text.clone()),
-        Value::Int(number) if sensitive => texts.push(number.to_string()),
-        Value::Float(number) if sensitive => texts.push(number.to_string()),
+        Value::Text(text) if !text.is_empty() => Some(text.clone()),
+        Value::Int(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
         Value::Null
         | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Float(_)
         | Value::Text(_)
         | Value::Asset(_)
-        | Value::Unknown(_) => {}
+        | Value::List(_)
+        | Value::Map(_)
+        | Value::Secret(_)
+        | Value::Unknown(_) => None,
     }
 }
 

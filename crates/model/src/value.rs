@@ -178,6 +178,17 @@ impl Value {
         found
     }
 
+    /// Everything inside secrets, in order: for whoever must hide it.
+    pub fn sensitive(&self) -> Vec<&Value> {
+        let mut found = Vec::new();
+        self.walk(&mut |value| {
+            if let Value::Secret(secret) = value {
+                secret.reveal().walk(&mut |inside| found.push(inside));
+            }
+        });
+        found
+    }
+
     fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Value)) {
         visit(self);
         match self {
