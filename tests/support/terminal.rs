@@ -12,7 +12,7 @@ use std::{
 
 use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{Winsize, tcsetwinsize},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
 
 /// Rows of the screen: enough for everything one command says.
@@ -24,13 +24,15 @@ pub struct Screen {
     pub status: Option<i32>,
     /// What stood on it whenever an answer was typed.
     pub moments: Vec<String>,
+    /// Whether it shows what is typed, as it did before.
+    pub echoes: bool,
     parser: vt100::Parser,
     columns: u16,
 }
 
 /// Runs a command at a terminal of so many columns. Whenever the screen shows the first text of
 /// the next answer, its second text is typed.
-pub fn at_terminal(mut command: Command, columns: u16, answers: &[(&str, &str)]) -> Screen {
+pub fn at_terminal(command: Command, columns: u16, answers: &[(&str, &str)]) -> Screen {
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&controller).unwrap();
     unlockpt(&controller).unwrap();
@@ -41,6 +43,21 @@ pub fn at_terminal(mut command: Command, columns: u16, answers: &[(&str, &str)])
         ws_ypixel: 0,
     };
     tcsetwinsize(&controller, size).unwrap();
+    // The command's own session, so that Ctrl-C typed here interrupts it.
+    let mut own = Command::new("setsid");
+    own.arg("--ctty")
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => own.env(name, value),
+            None => own.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        own.current_dir(folder);
+    }
+    let mut command = own;
     let name = ptsname(&controller, Vec::new()).unwrap();
     let end = || -> File {
         OpenOptions::new()
@@ -78,7 +95,9 @@ pub fn at_terminal(mut command: Command, columns: u16, answers: &[(&str, &str)])
         "never asked: {}",
         parser.screen().contents()
     );
+    let modes = tcgetattr(&controller).unwrap().local_modes;
     Screen {
+        echoes: modes.contains(LocalModes::ECHO),
         status: child.wait().unwrap().code(),
         moments,
         parser,

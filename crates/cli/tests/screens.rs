@@ -326,3 +326,26 @@ fn a_running_step_is_a_moving_line() {
     assert!(shape.is_match(line), "{line:?}");
     assert!(!screen.text().contains("attempt"), "{}", screen.text());
 }
+
+#[test]
+fn an_interrupt_where_a_secret_is_asked_for_leaves_the_terminal_as_it_was() {
+    let shop = Project::new();
+    shop.program(PAIR);
+    let set = ["secret", "set", "main", "KEY", "--stage", "dev"];
+    let asked = |typed: &str| at(&shop, 80, false, &set, &[("(not shown):", typed)]);
+    let screen = asked("swo\u{3}");
+    assert_eq!(screen.status, Some(130), "{}", screen.text());
+    assert!(screen.echoes, "{}", screen.text());
+    assert!(
+        screen.text().contains("run::interrupted"),
+        "{}",
+        screen.text()
+    );
+    let screen = asked("swordfish\n");
+    assert_eq!(screen.status, Some(0), "{}", screen.text());
+    assert!(
+        screen.echoes && !screen.text().contains("swo"),
+        "{}",
+        screen.text()
+    );
+}

@@ -149,6 +149,15 @@ pub(crate) fn owns(owner: &Owner, tags: &BTreeMap<String, String>, former: &[Res
     owner.owns(|key| tags.get(key).map(String::as_str), former)
 }
 
+/// Whether tags name another owner. What is missing of them names nobody.
+pub(crate) fn names_another(
+    owner: &Owner,
+    tags: &BTreeMap<String, String>,
+    former: &[ResourceId],
+) -> bool {
+    owner.is_contradicted(|key| tags.get(key).map(String::as_str), former)
+}
+
 /// Whether tags name anybody.
 pub(crate) fn has_owner(tags: &BTreeMap<String, String>) -> bool {
     tags.keys().any(|tag| tag.starts_with("notation:"))

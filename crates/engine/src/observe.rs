@@ -9,13 +9,13 @@ use notation_provider::{Found, LookFor};
 
 use crate::{
     EngineError, ObserveFailure, draft,
-    look::{Looker, has_owner, owner_text, owns},
+    look::{Looker, names_another, owner_text, owns},
 };
 
 /// Reads every recorded object that can be read, at most `parallelism` at a time.
 ///
 /// An object whose tags name another deployment, or another resource of this one, is somebody
-/// else's by now: ours is gone, and it is not ours to remove. One that has lost its tags is
+/// else's by now: ours is gone, and it is not ours to remove. One that has lost tags, all or some, is
 /// returned beside what was observed: it must not be written without being asked to
 /// (`engine.md` §8, *Ownership*).
 /// Errors: [`EngineError::Observe`] with every read that failed.
@@ -78,7 +78,7 @@ pub(crate) async fn observe(
 enum Tagged {
     /// It does, or nobody asks.
     Fine,
-    /// It has no tags of any deployment, and ours had.
+    /// It lacks tags that ours had, and names nobody else.
     LostItsTags,
 }
 
@@ -110,7 +110,7 @@ async fn read<'r>(
             return (Observation::Gone, Tagged::Fine);
         };
         let ours = is_ours(&found);
-        let lost = !ours && !record.gone && !has_owner(&found.tags);
+        let lost = !ours && !record.gone && !names_another(&owner, &found.tags, &record.former);
         if !ours && !lost {
             let owner = owner_text(&found.tags);
             return (Observation::Foreign { owner }, Tagged::Fine);

@@ -247,6 +247,28 @@ async fn what_is_gone_or_another_s_while_it_stays_is_told_apart() {
 }
 
 #[tokio::test]
+async fn an_object_that_lost_some_of_its_tags_is_asked_about_as_one_that_lost_all() {
+    // What is left of them names nobody else.
+    let bench = Bench::new();
+    let program = Program::new([worker("a").set("code", "v1")]);
+    bench.done(&program).await;
+    let whole = bench.cloud.object("shop-dev-a").unwrap();
+    for tag in ["app", "stage", "entry", "resource"] {
+        let mut thing = whole.clone();
+        thing.tags.remove(&format!("notation:{tag}"));
+        bench.cloud.put("shop-dev-a", thing);
+        let refused = bench.destroy().await.unwrap_err();
+        assert!(
+            matches!(refused, EngineError::LostTags(_)),
+            "{tag}: {refused}"
+        );
+    }
+    assert_eq!(bench.cloud.names(), ["shop-dev-a"]);
+    let state = bench.store.load(&bench.session.deployment).await.unwrap();
+    assert_eq!(state.records.len(), 1);
+}
+
+#[tokio::test]
 async fn a_renamed_object_stays_ours_though_its_tags_have_the_id_of_before() {
     let bench = Bench::new();
     bench.done(&Program::new([worker("a")])).await;

@@ -35,16 +35,18 @@ impl Host {
             .config
             .clock
             .before(self.inner.config.keep_records);
+        self.reread().await?;
         let store = &self.inner.store;
+        let epoch = store.epoch();
         store
-            .submit(vec![Write::Forget(oldest.clone())])
+            .submit(epoch, vec![Write::Forget(oldest.clone())])
             .durable()
             .await?;
         for plane in self.planes() {
             let pending = {
                 let mut state = plane.state.lock().await;
                 let writes = forget(&plane, &mut state, &oldest, &mut collected);
-                store.submit(writes)
+                store.submit(plane.epoch, writes)
             };
             pending.durable().await?;
         }
@@ -59,7 +61,7 @@ impl Host {
                 loose.retain(|digest| !state.blobs.contains_key(*digest));
             }
             // A hold that was let go must be gone on disk before its bytes are.
-            store.submit(Vec::new()).durable().await?;
+            store.submit(epoch, Vec::new()).durable().await?;
             for digest in loose {
                 artifacts.remove(digest).await?;
                 collected.artifacts += 1;

@@ -51,7 +51,11 @@ impl Host {
         {
             drop(state);
             // The original may have been decided a moment ago and not be durable yet.
-            self.inner.store.submit(Vec::new()).durable().await?;
+            self.inner
+                .store
+                .submit(plane.epoch, Vec::new())
+                .durable()
+                .await?;
             return Ok(reply);
         }
         let step = decide(&mut state)?;
@@ -79,7 +83,7 @@ impl Host {
             settled = Some((key, replay));
         }
         plane.publish(&state);
-        let pending = self.inner.store.submit(writes);
+        let pending = self.inner.store.submit(plane.epoch, writes);
         drop(state);
         pending.durable().await?;
         if let Some((key, replay)) = settled {
@@ -142,7 +146,11 @@ impl Host {
         let writes = ledger_rows(&plane.tenant, state, database, applied);
         state.world.extend_ledger(database, applied.iter().cloned());
         plane.publish(state);
-        self.inner.store.submit(writes).durable().await?;
+        self.inner
+            .store
+            .submit(plane.epoch, writes)
+            .durable()
+            .await?;
         let failing = entries.get(done).map_or("a file", |entry| &entry.path);
         Err(ApiError::invalid(format!(
             "migration {failing} failed: {reason}"

@@ -145,6 +145,16 @@ pub enum OpenError {
         /// Schema digest it was created under.
         digest: String,
     },
+    /// The key is missing, or is another one than the stored values were encrypted with.
+    #[error("{count} encrypted values are stored, and {path} {}", if *.missing { "is missing" } else { "opens none of them" })]
+    OtherKey {
+        /// File of the key.
+        path: PathBuf,
+        /// How many values.
+        count: usize,
+        /// There is no key at all.
+        missing: bool,
+    },
     /// TLS cannot be served with the given files.
     #[error(transparent)]
     Tls(#[from] crate::host::ServeError),

@@ -7,17 +7,14 @@ use crate::contracts::Contracts;
 use crate::data_plane::DataPlane;
 use crate::http::Limits;
 use crate::metrics::Metrics;
-use crate::plane::{Plane, State};
+use crate::plane::{Plane, Planes};
 use crate::sealed;
 use crate::secret::{Keys, random_text};
 use crate::snapshot::Snapshot;
-use crate::store::{LoadedTenant, Store, StoreError, Write};
-use crate::token::{Caller, Grant, TokenRecord, Tokens, fresh_token, hash};
+use crate::store::{Store, StoreError, Write};
+use crate::token::{Grant, TokenRecord, Tokens, fresh_token, hash};
 use bytes::Bytes;
-use imbl::OrdMap;
-use notation_edge::{Manifest, SealedReadiness, Uid, World};
-use notation_edge_api::parse;
-use std::collections::BTreeMap;
+use notation_edge::{Manifest, Uid};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -44,7 +41,9 @@ pub(crate) struct Inner {
     pub connections: Arc<tokio::sync::Semaphore>,
     pub metrics: Metrics,
     pub store: Store,
-    planes: RwLock<BTreeMap<Arc<str>, Arc<Plane>>>,
+    pub planes: RwLock<Planes>,
+    /// One at a time reads the store again.
+    pub rereading: tokio::sync::Mutex<()>,
     worlds: watch::Sender<Snapshot>,
     /// Snapshots announced so far.
     announced: Mutex<u64>,
@@ -117,15 +116,17 @@ impl Host {
         };
         make_private(dir).map_err(io)?;
         let lock = lock(dir)?;
-        let keys = Keys::open(&dir.join("host.key")).map_err(io)?;
         let artifacts = match &config.artifacts {
             Some(artifacts) => artifacts.clone(),
             None => Arc::new(Folder::open(dir.join("blobs")).map_err(io)?),
         };
         let store = Store::open(&dir.join("host.sqlite"))?;
         let oldest = config.clock.before(config.keep_records);
-        store.submit(vec![Write::Forget(oldest)]).durable().await?;
+        let epoch = store.epoch();
+        let forget = vec![Write::Forget(oldest)];
+        store.submit(epoch, forget).durable().await?;
         let loaded = store.load()?;
+        let keys = sealed::keys(&dir.join("host.key"), &loaded)?;
         let contracts = contract_copy::suited(contracts, &config, &loaded)?;
         let host = Host {
             inner: Arc::new(Inner {
@@ -140,6 +141,7 @@ impl Host {
                 metrics: Metrics::default(),
                 store,
                 planes: RwLock::default(),
+                rereading: tokio::sync::Mutex::default(),
                 worlds: watch::Sender::new(Snapshot::default()),
                 // What was loaded is the first one, also when it is nothing.
                 announced: Mutex::new(1),
@@ -151,93 +153,8 @@ impl Host {
         for (hash, record) in loaded.tokens {
             host.inner.tokens.insert(hash, record);
         }
-        let mut planes = BTreeMap::new();
-        for (tenant, rows) in loaded.tenants {
-            let state = host.restored(&tenant, rows);
-            planes.insert(tenant.clone(), Arc::new(Plane::new(tenant, state)));
-        }
-        *host
-            .inner
-            .planes
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = planes;
-        for plane in host.planes() {
-            host.announce(&plane);
-        }
+        host.take_up(epoch, loaded.tenants);
         Ok(host)
-    }
-
-    fn empty_world(&self) -> World {
-        let readiness = match self.inner.config.conformance {
-            Some(_) => SealedReadiness::Ignored,
-            None => SealedReadiness::Required,
-        };
-        let catalog = self.inner.contracts.catalog.clone();
-        World::empty(catalog, &self.inner.config.endpoint_domain, readiness)
-    }
-
-    fn empty_state(&self) -> State {
-        State {
-            world: self.empty_world(),
-            sealed: OrdMap::new(),
-            blobs: BTreeMap::new(),
-            manifests: BTreeMap::new(),
-            uploads: BTreeMap::new(),
-            operations: BTreeMap::new(),
-        }
-    }
-
-    fn restored(&self, tenant: &str, rows: LoadedTenant) -> State {
-        let mut state = self.empty_state();
-        for (digest, document) in rows.manifests {
-            let manifest = parse(&document)
-                .ok()
-                .and_then(|value| Manifest::read(&value).ok());
-            match manifest {
-                Some(manifest) => state.world.hold(&digest, Arc::new(manifest)),
-                None => tracing::warn!(tenant, digest, "a stored manifest breaks today's rules"),
-            }
-            state.manifests.insert(digest, document);
-        }
-        for resource in rows.resources {
-            state.world.restore(resource);
-        }
-        for (database, entry) in rows.ledger {
-            state.world.extend_ledger(&database, [entry]);
-        }
-        for (worker, name, value) in rows.sealed {
-            match self
-                .inner
-                .keys
-                .unseal(&sealed::place(tenant, &worker, &name), &value)
-            {
-                Some(value) => {
-                    state.world.set_sealed(&worker, &name, true);
-                    state
-                        .sealed
-                        .insert((worker, name), crate::SecretBytes::new(value));
-                }
-                None => {
-                    tracing::error!(tenant, %worker, name = &*name, "a sealed value does not open")
-                }
-            }
-        }
-        for operation in rows.operations {
-            if operation.terminal.is_none()
-                && crate::operations::is_delete(&operation)
-                && let Some(uid) = &operation.bound_uid
-            {
-                state.world.mark_leaving(uid.clone());
-            }
-            state.operations.insert(operation.id.clone(), operation);
-        }
-        state.uploads = rows
-            .uploads
-            .into_iter()
-            .map(|upload| (upload.id.clone(), upload))
-            .collect();
-        state.blobs = rows.blobs.into_iter().collect();
-        state
     }
 
     /// The HTTP surface.
@@ -298,9 +215,20 @@ impl Host {
         Ok(())
     }
 
+    /// Writes what no plane holds.
+    async fn write(&self, write: Write) -> Result<(), HostError> {
+        let store = &self.inner.store;
+        Ok(store.submit(store.epoch(), vec![write]).durable().await?)
+    }
+
     /// Waits until everything that was answered is on disk.
     pub async fn flush(&self) -> Result<(), HostError> {
-        Ok(self.inner.store.submit(Vec::new()).durable().await?)
+        Ok(self
+            .inner
+            .store
+            .submit(self.inner.store.epoch(), Vec::new())
+            .durable()
+            .await?)
     }
 
     /// Snapshots of every tenant, newest last; each is durable.
@@ -346,11 +274,7 @@ impl Host {
             created: self.inner.config.clock.now(),
         };
         let hash = hash(text);
-        self.inner
-            .store
-            .submit(vec![Write::Token(hash, record.clone())])
-            .durable()
-            .await?;
+        self.write(Write::Token(hash, record.clone())).await?;
         self.inner.tokens.insert(hash, record.clone());
         Ok(record)
     }
@@ -363,43 +287,8 @@ impl Host {
     /// Revokes a token by id; whether there was one. It takes effect before this returns.
     pub async fn revoke_token(&self, id: &str) -> Result<bool, HostError> {
         let found = self.inner.tokens.remove(id);
-        self.inner
-            .store
-            .submit(vec![Write::RemoveToken(id.to_owned())])
-            .durable()
-            .await?;
+        self.write(Write::RemoveToken(id.to_owned())).await?;
         Ok(found)
-    }
-
-    pub(crate) fn planes(&self) -> Vec<Arc<Plane>> {
-        let planes = self
-            .inner
-            .planes
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        planes.values().cloned().collect()
-    }
-
-    /// The caller's plane; made when the tenant does something for the first time.
-    pub(crate) fn plane(&self, caller: &Caller) -> Arc<Plane> {
-        if let Some(plane) = self
-            .inner
-            .planes
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&caller.tenant)
-        {
-            return plane.clone();
-        }
-        let mut planes = self
-            .inner
-            .planes
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        planes
-            .entry(caller.tenant.clone())
-            .or_insert_with(|| Arc::new(Plane::new(caller.tenant.clone(), self.empty_state())))
-            .clone()
     }
 
     pub(crate) fn now(&self) -> String {
@@ -463,15 +352,6 @@ impl Host {
                 "the data plane takes long; not waiting for it"
             );
         }
-    }
-
-    /// Whether the store failed; nothing is answered any more until the host starts again.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.inner.store.has_failed()
-    }
-
-    pub(crate) async fn is_writable(&self) -> bool {
-        self.flush().await.is_ok()
     }
 }
 

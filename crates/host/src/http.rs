@@ -161,12 +161,7 @@ async fn dispatch(
             ApiError::new(ErrorCode::Unauthenticated, "a valid bearer token is needed")
         })?;
     *known = Some(caller.clone());
-    if host.has_failed() {
-        return Err(ApiError::new(
-            ErrorCode::BackendUnavailable,
-            "the host's store failed; start the host again",
-        ));
-    }
+    host.ready_for(&head.method).await?;
     let probe = probe(host, head)?;
     let route = Route::of(&head.method, &head.path)?;
     let needed = if route.is_sealed() {

@@ -21,6 +21,7 @@ mod mutation;
 mod operations;
 mod origin;
 mod plane;
+mod reading;
 mod review;
 mod sealed;
 mod secret;

@@ -90,8 +90,8 @@ pub async fn text(host: &Host) -> String {
         ),
         (
             "notation_host_store_failed",
-            "1 when the store failed and the host has to be started again.",
-            usize::from(host.has_failed()),
+            "1 while the store cannot be written.",
+            usize::from(host.inner.store.is_doubtful()),
         ),
     ];
     for (name, help, value) in gauges {

@@ -3,7 +3,7 @@
 use crate::error::ApiError;
 use crate::http::Reply;
 use crate::snapshot::{SecretBytes, TenantSnapshot};
-use crate::store::{Bound, OperationRow, Replay, ReplayKey, UploadRow, Write};
+use crate::store::{Bound, Epoch, OperationRow, Replay, ReplayKey, UploadRow, Write};
 use imbl::OrdMap;
 use notation_edge::{Admitted, Uid, World};
 use std::collections::BTreeMap;
@@ -41,6 +41,8 @@ pub struct Step {
 pub struct Plane {
     /// Name of the tenant.
     pub tenant: Arc<str>,
+    /// The reading of the store that its state follows from.
+    pub epoch: Epoch,
     /// The state; whoever holds it decides alone.
     pub state: tokio::sync::Mutex<State>,
     published: RwLock<TenantSnapshot>,
@@ -50,13 +52,14 @@ pub struct Plane {
 
 impl Plane {
     /// A plane in a given state.
-    pub fn new(tenant: Arc<str>, state: State) -> Plane {
+    pub fn new(tenant: Arc<str>, epoch: Epoch, state: State) -> Plane {
         let published = TenantSnapshot {
             world: state.world.clone(),
             sealed: state.sealed.clone(),
         };
         Plane {
             tenant,
+            epoch,
             state: tokio::sync::Mutex::new(state),
             published: RwLock::new(published),
             inflight: Mutex::default(),
@@ -112,6 +115,15 @@ impl Plane {
             inflight.remove(key);
         }
     }
+}
+
+/// Every plane, of one reading of the store.
+#[derive(Default)]
+pub struct Planes {
+    /// That reading.
+    pub epoch: Epoch,
+    /// Planes by tenant.
+    pub by_tenant: BTreeMap<Arc<str>, Arc<Plane>>,
 }
 
 /// What is left of a recorded answer (host API §14.2, §14.3).

@@ -1,15 +1,18 @@
 //! Sealed values: set by an operator, encrypted at rest, never answered.
 
+use crate::config::OpenError;
 use crate::document::bytes;
 use crate::error::ApiError;
 use crate::host::{Host, HostError};
 use crate::http::Reply;
 use crate::plane::{State, Step};
+use crate::secret::Keys;
 use crate::snapshot::SecretBytes;
-use crate::store::{Bound, Write};
+use crate::store::{Bound, Loaded, Write};
 use crate::token::{Caller, Scope};
 use notation_edge::{Change, EdgeKind, FAMILY, Key, Seal, Uid, admit};
 use notation_edge_api::{ErrorCode, SealedNames};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Largest value, in bytes.
@@ -18,6 +21,40 @@ pub const MAX_VALUE_BYTES: usize = 65_536;
 /// Where a value belongs; part of what is authenticated, so that a row cannot be moved.
 pub fn place(tenant: &str, worker: &Uid, name: &str) -> String {
     format!("{tenant}\n{worker}\n{name}")
+}
+
+/// The key of the folder. A new one is made only where nothing was encrypted with another.
+///
+/// Errors: `OtherKey` when none of the stored values opens.
+pub fn keys(path: &Path, loaded: &Loaded) -> Result<Keys, OpenError> {
+    let io = |source| OpenError::DataDir {
+        path: path.to_owned(),
+        source,
+    };
+    let other = |count, missing| OpenError::OtherKey {
+        path: path.to_owned(),
+        count,
+        missing,
+    };
+    let values = || {
+        loaded.tenants.iter().flat_map(|(tenant, rows)| {
+            let place_of = |(worker, name, _): &(Uid, Arc<str>, _)| place(tenant, worker, name);
+            rows.sealed.iter().map(move |row| (place_of(row), &row.2))
+        })
+    };
+    let count = values().count();
+    let Some(keys) = Keys::read(path).map_err(io)? else {
+        return match count {
+            0 => Keys::make(path).map_err(io),
+            _ => Err(other(count, true)),
+        };
+    };
+    let opens = |(place, value): (String, &Vec<u8>)| keys.unseal(&place, value).is_some();
+    // One that does not open is damaged; all of them are another key's.
+    if count > 0 && !values().any(opens) {
+        return Err(other(count, false));
+    }
+    Ok(keys)
 }
 
 fn is_value_name(text: &str) -> bool {
@@ -60,14 +97,14 @@ impl Host {
         name: &str,
         value: &[u8],
     ) -> Result<(), HostError> {
-        let caller = self.operator(at)?;
+        let caller = self.operator(at).await?;
         let set = self.seal(&caller, &at.space, &at.worker, name, value).await;
         set.map(drop).map_err(|error| refused(&error, at))
     }
 
     /// Removes a value; whether there was one.
     pub async fn remove_sealed(&self, at: &SealedAt, name: &str) -> Result<bool, HostError> {
-        let caller = self.operator(at)?;
+        let caller = self.operator(at).await?;
         let there = self.sealed_names_at(at).await?.iter().any(|it| it == name);
         let removed = self.unseal(&caller, &at.space, &at.worker, name).await;
         removed.map_err(|error| refused(&error, at))?;
@@ -76,14 +113,15 @@ impl Host {
 
     /// Names of the values that are set, ascending.
     pub async fn sealed_names_at(&self, at: &SealedAt) -> Result<Vec<String>, HostError> {
-        let plane = self.plane(&self.operator(at)?);
+        let plane = self.plane(&self.operator(at).await?);
         let state = plane.state.lock().await;
         let worker = worker(&state, &at.space, &at.worker).map_err(|error| refused(&error, at))?;
         let names = state.world.sealed_names(&worker);
         Ok(names.map(|name| name.to_string()).collect())
     }
 
-    fn operator(&self, at: &SealedAt) -> Result<Caller, HostError> {
+    async fn operator(&self, at: &SealedAt) -> Result<Caller, HostError> {
+        self.reread().await?;
         // A mistyped tenant must not come into being.
         if !self.planes().iter().any(|plane| *plane.tenant == at.tenant) {
             return Err(refused(&ApiError::no_resource(), at));

@@ -15,10 +15,10 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Reads the key file, or makes it on first use.
-    pub fn open(path: &Path) -> io::Result<Keys> {
+    /// Reads the key file; `None` when there is none. Errors: `InvalidData` for a damaged one.
+    pub fn read(path: &Path) -> io::Result<Option<Keys>> {
         let mut bytes = Zeroizing::new([0u8; 64]);
-        match std::fs::read(path) {
+        match std::fs::read(path).map(Zeroizing::new) {
             Ok(read) if read.len() == 64 => bytes.copy_from_slice(&read),
             Ok(_) => {
                 return Err(io::Error::new(
@@ -26,18 +26,23 @@ impl Keys {
                     "the host key is damaged",
                 ));
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fill(&mut bytes[..]);
-                let mut file = std::fs::OpenOptions::new()
-                    .write(true)
-                    .create_new(true)
-                    .mode(0o600)
-                    .open(path)?;
-                file.write_all(&bytes[..])?;
-                file.sync_all()?;
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         }
+        Ok(Some(Keys { bytes }))
+    }
+
+    /// Makes the key file.
+    pub fn make(path: &Path) -> io::Result<Keys> {
+        let mut bytes = Zeroizing::new([0u8; 64]);
+        fill(&mut bytes[..]);
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        file.write_all(&bytes[..])?;
+        file.sync_all()?;
         Ok(Keys { bytes })
     }
 

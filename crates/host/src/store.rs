@@ -15,7 +15,7 @@ pub use write::Write;
 
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
@@ -44,14 +44,28 @@ pub enum StoreError {
         /// The newest known format.
         known: i64,
     },
-    /// A write failed; nothing is accepted any more.
-    #[error("the store failed and accepts no writes until the host starts again: {0}")]
+    /// A write failed, or follows from one that did: nothing of it is stored.
+    #[error("the store could not be written: {0}")]
     Failed(Arc<str>),
 }
 
+/// One reading of the store. What a write that failed had changed in memory is on no disk, so a
+/// failed commit begins a new one: writes that follow from an older reading are refused, and
+/// whoever holds one reads again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Epoch(u64);
+
 struct Job {
-    writes: Vec<Write>,
+    epoch: Epoch,
+    what: What,
     done: oneshot::Sender<Result<(), StoreError>>,
+}
+
+enum What {
+    /// All of them or none. None at all is a barrier.
+    Writes(Vec<Write>),
+    /// A commit that changes nothing, to find out whether one can be made.
+    Trial,
 }
 
 /// The store. Dropping it ends the writer after everything submitted is durable.
@@ -59,8 +73,22 @@ pub struct Store {
     path: PathBuf,
     jobs: Option<Sender<Job>>,
     reader: Mutex<Connection>,
-    failed: Arc<AtomicBool>,
+    health: Arc<Health>,
     writer: Option<std::thread::JoinHandle<()>>,
+}
+
+/// What the writer lets others see.
+#[derive(Default)]
+struct Health {
+    epoch: AtomicU64,
+    /// The last commit failed.
+    doubtful: AtomicBool,
+}
+
+impl Health {
+    fn epoch(&self) -> Epoch {
+        Epoch(self.epoch.load(Ordering::SeqCst))
+    }
 }
 
 /// A submitted write; durable when awaited to its end.
@@ -88,11 +116,11 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(path, flags).map_err(database)?;
         let (jobs, queue) = channel();
-        let failed = Arc::new(AtomicBool::new(false));
-        let flag = failed.clone();
+        let health = Arc::new(Health::default());
+        let seen = health.clone();
         let writer = std::thread::Builder::new()
             .name("host-store".to_owned())
-            .spawn(move || run(connection, &queue, &flag))
+            .spawn(move || run(connection, &queue, &seen))
             .map_err(|error| StoreError::Database {
                 path: path.to_owned(),
                 reason: error.to_string(),
@@ -101,23 +129,36 @@ impl Store {
             path: path.to_owned(),
             jobs: Some(jobs),
             reader: Mutex::new(reader),
-            failed,
+            health,
             writer: Some(writer),
         })
     }
 
-    /// Whether a write failed. What memory believes and what is on disk may differ then, so nothing
-    /// may be answered from memory either.
-    pub fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::SeqCst)
+    /// The reading that what is loaded from now on belongs to.
+    pub fn epoch(&self) -> Epoch {
+        self.health.epoch()
     }
 
-    /// Submits writes that belong together. An empty list is a barrier.
-    pub fn submit(&self, writes: Vec<Write>) -> Pending {
+    /// Whether the last commit failed.
+    pub fn is_doubtful(&self) -> bool {
+        self.health.doubtful.load(Ordering::SeqCst)
+    }
+
+    /// Submits writes that belong together and follow from a reading. An empty list is a barrier.
+    pub fn submit(&self, epoch: Epoch, writes: Vec<Write>) -> Pending {
+        self.send(epoch, What::Writes(writes))
+    }
+
+    /// Finds out whether a commit can be made, by making one.
+    pub async fn try_commit(&self) -> Result<(), StoreError> {
+        self.send(self.epoch(), What::Trial).durable().await
+    }
+
+    fn send(&self, epoch: Epoch, what: What) -> Pending {
         let (done, receiver) = oneshot::channel();
         if let Some(jobs) = &self.jobs {
             // A dead writer drops the job, and awaiting it says so.
-            let _ = jobs.send(Job { writes, done });
+            let _ = jobs.send(Job { epoch, what, done });
         }
         Pending(receiver)
     }
@@ -143,10 +184,9 @@ impl Drop for Store {
     }
 }
 
-/// Commits submissions in groups. After a failed commit nothing is accepted: what memory believes
-/// and what is on disk may differ.
-fn run(mut connection: Connection, queue: &Receiver<Job>, flag: &AtomicBool) {
-    let mut failed: Option<Arc<str>> = None;
+/// Commits submissions in groups, each group whole or not at all.
+fn run(mut connection: Connection, queue: &Receiver<Job>, health: &Health) {
+    let mut failure: Arc<str> = "nothing".into();
     while let Ok(first) = queue.recv() {
         let mut group = vec![first];
         while group.len() < GROUP
@@ -154,19 +194,27 @@ fn run(mut connection: Connection, queue: &Receiver<Job>, flag: &AtomicBool) {
         {
             group.push(next);
         }
-        let result = match &failed {
-            Some(reason) => Err(StoreError::Failed(reason.clone())),
-            None => commit(&mut connection, &group).map_err(|error| {
-                let reason: Arc<str> = error.to_string().into();
-                flag.store(true, Ordering::SeqCst);
-                failed = Some(reason.clone());
-                StoreError::Failed(reason)
-            }),
-        };
-        for job in group {
-            // Nobody waits any more when the client went away.
-            let _ = job.done.send(result.clone());
+        let epoch = health.epoch();
+        let (group, late): (Vec<Job>, Vec<Job>) =
+            group.into_iter().partition(|job| job.epoch == epoch);
+        answer(late, &Err(StoreError::Failed(failure.clone())));
+        let result = commit(&mut connection, &group);
+        match &result {
+            Ok(Committed::Nothing) => {}
+            Ok(Committed::Something) => health.doubtful.store(false, Ordering::SeqCst),
+            Err(error) => {
+                failure = error.to_string().into();
+                tracing::error!(%error, "a commit failed");
+                health.doubtful.store(true, Ordering::SeqCst);
+                // Before anybody hears of it.
+                health.epoch.fetch_add(1, Ordering::SeqCst);
+            }
         }
+        let result = result.map(drop);
+        answer(
+            group,
+            &result.map_err(|_| StoreError::Failed(failure.clone())),
+        );
     }
     // The reader closes last and cannot do this; the file alone is the whole store from here on.
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -175,15 +223,34 @@ fn run(mut connection: Connection, queue: &Receiver<Job>, flag: &AtomicBool) {
     }
 }
 
-fn commit(connection: &mut Connection, group: &[Job]) -> rusqlite::Result<()> {
-    if group.iter().all(|job| job.writes.is_empty()) {
-        return Ok(());
+fn answer(jobs: Vec<Job>, result: &Result<(), StoreError>) {
+    for job in jobs {
+        // Nobody waits any more when the client went away.
+        let _ = job.done.send(result.clone());
+    }
+}
+
+enum Committed {
+    Nothing,
+    Something,
+}
+
+fn commit(connection: &mut Connection, group: &[Job]) -> rusqlite::Result<Committed> {
+    let barrier = |job: &Job| matches!(&job.what, What::Writes(writes) if writes.is_empty());
+    if group.iter().all(barrier) {
+        return Ok(Committed::Nothing);
     }
     let transaction = connection.transaction()?;
     for job in group {
-        for write in &job.writes {
-            write.run(&transaction)?;
+        match &job.what {
+            What::Writes(writes) => {
+                for write in writes {
+                    write.run(&transaction)?;
+                }
+            }
+            What::Trial => schema::touch(&transaction)?,
         }
     }
-    transaction.commit()
+    transaction.commit()?;
+    Ok(Committed::Something)
 }

@@ -6,12 +6,14 @@ use std::{fmt, str::FromStr, sync::Arc};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Nothing was given.
-    #[error("{what} is empty; it needs 1 to {max} of a-z, 0-9 and -")]
+    #[error("{what} is empty; it needs 1 to {max} of {allowed}")]
     Empty {
         /// What the text was to name, e.g. `stage`.
         what: &'static str,
         /// Longest allowed length, in characters.
         max: usize,
+        /// The allowed characters, for people.
+        allowed: &'static str,
     },
     /// More characters than the kind of name allows.
     #[error("{what} {text:?} has {length} characters; at most {max} are allowed")]
@@ -49,46 +51,91 @@ pub enum NameError {
     },
 }
 
-fn name_safe(what: &'static str, text: &str, max: usize) -> Result<(), NameError> {
-    if text.is_empty() {
-        return Err(NameError::Empty { what, max });
-    }
-    if let Some(found) = text
-        .chars()
-        .find(|c| !matches!(c, 'a'..='z' | '0'..='9' | '-'))
-    {
-        let allowed = "a-z, 0-9 and -";
-        return Err(NameError::Character {
+/// What a kind of name may be.
+struct Rule {
+    /// What it names, e.g. `stage`.
+    what: &'static str,
+    /// Most characters; each is one byte.
+    max: usize,
+    allows: fn(char) -> bool,
+    /// The same, for people.
+    allowed: &'static str,
+    /// What must not be at an end of it.
+    edges: &'static [Edge],
+}
+
+/// Something that must not be, with the words for it.
+type Edge = (fn(&str) -> bool, &'static str);
+
+impl Rule {
+    /// Name of an app, an entry or a stage.
+    const fn name_safe(what: &'static str, max: usize) -> Rule {
+        Rule {
             what,
-            text: text.into(),
-            found,
-            allowed,
-        });
-    }
-    if text.starts_with('-') {
-        return Err(NameError::Edge {
-            what,
-            text: text.into(),
-            place: "starts with a hyphen",
-        });
-    }
-    if text.ends_with('-') {
-        return Err(NameError::Edge {
-            what,
-            text: text.into(),
-            place: "ends with a hyphen",
-        });
-    }
-    let length = text.len();
-    if length > max {
-        return Err(NameError::TooLong {
-            what,
-            text: text.into(),
-            length,
             max,
-        });
+            allows: |c| matches!(c, 'a'..='z' | '0'..='9' | '-'),
+            allowed: "a-z, 0-9 and -",
+            edges: &[
+                (|text| text.starts_with('-'), "starts with a hyphen"),
+                (|text| text.ends_with('-'), "ends with a hyphen"),
+            ],
+        }
     }
-    Ok(())
+
+    const RESOURCE_ID: Rule = Rule {
+        what: "resource id",
+        max: 128,
+        allows: |c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'),
+        allowed: "A-Z, a-z, 0-9, '.', '_' and '-'",
+        edges: &[(
+            |text| !text.starts_with(|c: char| c.is_ascii_alphanumeric()),
+            "does not start with a letter or digit",
+        )],
+    };
+
+    const SECRET_NAME: Rule = Rule {
+        what: "secret name",
+        max: 128,
+        allows: |c| c.is_ascii_alphanumeric() || c == '_',
+        allowed: "A-Z, a-z, 0-9 and '_'",
+        edges: &[(
+            |text| text.starts_with(|c: char| c.is_ascii_digit()),
+            "starts with a digit",
+        )],
+    };
+
+    fn judge(&self, text: &str) -> Result<(), NameError> {
+        let Rule {
+            what, max, allowed, ..
+        } = *self;
+        if text.is_empty() {
+            return Err(NameError::Empty { what, max, allowed });
+        }
+        if let Some(found) = text.chars().find(|c| !(self.allows)(*c)) {
+            return Err(NameError::Character {
+                what,
+                text: text.into(),
+                found,
+                allowed,
+            });
+        }
+        if let Some((_, place)) = self.edges.iter().find(|(is_wrong, _)| is_wrong(text)) {
+            return Err(NameError::Edge {
+                what,
+                text: text.into(),
+                place,
+            });
+        }
+        if text.len() > max {
+            return Err(NameError::TooLong {
+                what,
+                text: text.into(),
+                length: text.len(),
+                max,
+            });
+        }
+        Ok(())
+    }
 }
 
 macro_rules! text_name {
@@ -119,96 +166,28 @@ macro_rules! text_name {
 
 text_name!(
     /// Name of an app: 1-63 of `[a-z0-9-]`, no hyphen at either end (RFC 0005).
-    AppName, |text| name_safe("app", text, 63)
+    AppName, |text| Rule::name_safe("app", 63).judge(text)
 );
 text_name!(
     /// Name of an entry: 1-63 of `[a-z0-9-]`, no hyphen at either end (RFC 0005).
-    EntryName, |text| name_safe("entry", text, 63)
+    EntryName, |text| Rule::name_safe("entry", 63).judge(text)
 );
 text_name!(
     /// Name of a stage: 1-32 of `[a-z0-9-]`, no hyphen at either end (RFC 0005).
-    StageName, |text| name_safe("stage", text, 32)
+    StageName, |text| Rule::name_safe("stage", 32).judge(text)
 );
 text_name!(
     /// Id of a resource in its program: 1-128 of `[A-Za-z0-9._-]`, a letter or digit first.
-    ResourceId, resource_id
+    ResourceId, |text| Rule::RESOURCE_ID.judge(text)
 );
 text_name!(
     /// Name of a secret: 1-128 of `[A-Za-z0-9_]`, a letter or `_` first.
-    SecretName, secret_name
+    SecretName, |text| Rule::SECRET_NAME.judge(text)
 );
 text_name!(
     /// Name of a resource type, `<provider>/<Type>`, e.g. `edge/Worker`.
     TypeName, type_name
 );
-
-fn resource_id(text: &str) -> Result<(), NameError> {
-    let what = "resource id";
-    if text.is_empty() {
-        return Err(NameError::Empty { what, max: 128 });
-    }
-    if let Some(found) = text
-        .chars()
-        .find(|c| !matches!(c, 'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '_' | '-'))
-    {
-        return Err(NameError::Character {
-            what,
-            text: text.into(),
-            found,
-            allowed: "A-Z, a-z, 0-9, '.', '_' and '-'",
-        });
-    }
-    if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return Err(NameError::Edge {
-            what,
-            text: text.into(),
-            place: "does not start with a letter or digit",
-        });
-    }
-    if text.len() > 128 {
-        return Err(NameError::TooLong {
-            what,
-            text: text.into(),
-            length: text.len(),
-            max: 128,
-        });
-    }
-    Ok(())
-}
-
-fn secret_name(text: &str) -> Result<(), NameError> {
-    let what = "secret name";
-    if text.is_empty() {
-        return Err(NameError::Empty { what, max: 128 });
-    }
-    if let Some(found) = text
-        .chars()
-        .find(|c| !matches!(c, 'a'..='z' | 'A'..='Z' | '0'..='9' | '_'))
-    {
-        return Err(NameError::Character {
-            what,
-            text: text.into(),
-            found,
-            allowed: "A-Z, a-z, 0-9 and '_'",
-        });
-    }
-    if text.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err(NameError::Edge {
-            what,
-            text: text.into(),
-            place: "starts with a digit",
-        });
-    }
-    if text.len() > 128 {
-        return Err(NameError::TooLong {
-            what,
-            text: text.into(),
-            length: text.len(),
-            max: 128,
-        });
-    }
-    Ok(())
-}
 
 fn type_name(text: &str) -> Result<(), NameError> {
     let what = "type name";
@@ -286,5 +265,18 @@ mod tests {
     fn a_deployment_id_reads_back() {
         let id: DeploymentId = "orders-app:prod:orders".parse().unwrap();
         assert_eq!(id.to_string(), "orders-app:prod:orders");
+    }
+
+    #[test]
+    fn an_empty_name_is_told_what_its_own_kind_may_have() {
+        let said = |error: NameError| error.to_string();
+        assert_eq!(
+            said("".parse::<ResourceId>().unwrap_err()),
+            "resource id is empty; it needs 1 to 128 of A-Z, a-z, 0-9, '.', '_' and '-'"
+        );
+        assert_eq!(
+            said("".parse::<StageName>().unwrap_err()),
+            "stage is empty; it needs 1 to 32 of a-z, 0-9 and -"
+        );
     }
 }

@@ -118,6 +118,20 @@ impl Owner {
             && (resource == Some(self.resource.as_str())
                 || former.iter().any(|id| resource == Some(id.as_str())))
     }
+
+    /// Whether tags that were read name somebody else. A tag that is missing names nobody.
+    pub fn is_contradicted<'a>(
+        &self,
+        tag: impl Fn(&str) -> Option<&'a str>,
+        former: &[ResourceId],
+    ) -> bool {
+        let complete = self.tags();
+        let whole = |key: &str| {
+            let own = complete.iter().find(|(own, _)| *own == key);
+            tag(key).or(own.map(|(_, value)| value.as_str()))
+        };
+        !self.owns(whole, former)
+    }
 }
 
 impl Naming {

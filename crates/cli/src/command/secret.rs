@@ -9,6 +9,7 @@ use crate::{
     args::{Global, SecretCommand},
     exit::Exit,
     failure::{Failure, Outcome},
+    interrupt,
     printer::Printer,
     project, session,
 };
@@ -90,9 +91,7 @@ pub fn read_value(name: &str, command: &str, printer: &Printer) -> Result<String
     };
     let value = if std::io::stdin().is_terminal() {
         printer.warn(format!("Value of {name} (not shown):"));
-        console::Term::stderr()
-            .read_secure_line()
-            .map_err(unreadable)?
+        hidden_line()?.map_err(unreadable)?
     } else {
         let mut text = String::new();
         std::io::stdin()
@@ -110,4 +109,33 @@ pub fn read_value(name: &str, command: &str, printer: &Printer) -> Result<String
         .help(format!("pipe it in, e.g. printf %s \"$VALUE\" | {command}")));
     }
     Ok(value)
+}
+
+/// A line from the terminal that it does not show. An interrupt ends it and puts the terminal
+/// back as it was.
+fn hidden_line() -> Result<std::io::Result<String>, Failure> {
+    let before = rustix::termios::tcgetattr(std::io::stdin());
+    session::block_on(async {
+        let (send, line) = tokio::sync::oneshot::channel();
+        // It stays behind at the prompt when an interrupt ends the command.
+        std::thread::spawn(move || send.send(console::Term::stderr().read_secure_line()));
+        tokio::select! {
+            line = line => Ok(line.unwrap_or_else(|_| Err(std::io::ErrorKind::UnexpectedEof.into()))),
+            () = interrupt::next() => {
+                if let Ok(before) = before {
+                    // What cannot be put back stays; there is nothing else to try.
+                    let _ = rustix::termios::tcsetattr(
+                        std::io::stdin(),
+                        rustix::termios::OptionalActions::Now,
+                        &before,
+                    );
+                }
+                Err(Failure::new(
+                    Exit::Interrupted,
+                    "run::interrupted",
+                    "interrupted; nothing was written",
+                ))
+            }
+        }
+    })
 }

@@ -133,7 +133,7 @@ async fn live(
         log: Arc::new(TracingLog),
     })
     .await
-    .map_err(|error| not_started(&error, folder))?;
+    .map_err(|error| not_started(&error, args.ingress, folder))?;
     let plane = Arc::new(Plane::default());
     let ingress = runtime.listen();
     plane.run_on(runtime);
@@ -174,6 +174,8 @@ async fn live(
         status: info.status.map_or(0, |status| status.port()),
     };
     folder.keep_ports(ports).map_err(unusable)?;
+    // Whoever sees the control plane answer finds the folder's word and socket there.
+    folder.say(&info).map_err(unusable)?;
     let (stop, stopped) = watch::channel(false);
     let closing = || {
         let mut stopped = stopped.clone();
@@ -200,7 +202,6 @@ async fn live(
         plane.clone(),
         stop.clone(),
     ));
-    folder.say(&info).map_err(unusable)?;
     tracing::info!(api = %info.api, %ingress, "the host serves");
     if args.detached {
         tell_starter(&Word::Ready(info));
@@ -246,7 +247,7 @@ async fn bind(
 ) -> Result<TcpListener, Failure> {
     let address = same_port(given, kept);
     let bound = TcpListener::bind(address).await;
-    bound.map_err(|error| taken(address, folder, &error))
+    bound.map_err(|error| taken(given, address, folder, &error))
 }
 
 fn local(
@@ -255,7 +256,7 @@ fn local(
     folder: &Folder,
 ) -> Result<SocketAddr, Failure> {
     let address = listener.local_addr();
-    address.map_err(|error| taken(given, folder, &error))
+    address.map_err(|error| taken(given, given, folder, &error))
 }
 
 /// The key of the status page; made when there is none. Who can read the folder can look.
@@ -340,17 +341,22 @@ fn ready(info: &Info, folder: &Folder, log: LogFormat, printer: &Printer) {
     printer.say("stop it with Ctrl-C");
 }
 
-fn taken(address: SocketAddr, folder: &Folder, error: &io::Error) -> Failure {
+/// `given` with port 0 took the port of the last start.
+fn taken(given: SocketAddr, address: SocketAddr, folder: &Folder, error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::AddrInUse {
-        return Failure::new(
+        let failure = Failure::new(
             Exit::Fixable,
             "host::port_taken",
             format!("port {} is used by another program", address.port()),
-        )
-        .help(format!(
-            "stop that program, or remove {} to get other ports (addresses of workers change then)",
-            folder.path().join("ports.json").display()
-        ));
+        );
+        return failure.help(if given.port() == 0 {
+            format!(
+                "stop that program, or remove {} to get other ports (addresses of workers change then)",
+                folder.path().join("ports.json").display()
+            )
+        } else {
+            "stop that program, or give another port".to_owned()
+        });
     }
     Failure::new(
         Exit::Fixable,
@@ -360,9 +366,9 @@ fn taken(address: SocketAddr, folder: &Folder, error: &io::Error) -> Failure {
     .help("give an address of this machine with a free port")
 }
 
-fn not_started(error: &StartError, folder: &Folder) -> Failure {
+fn not_started(error: &StartError, given: SocketAddr, folder: &Folder) -> Failure {
     match error {
-        StartError::Listen { address, source } => taken(*address, folder, source),
+        StartError::Listen { address, source } => taken(given, *address, folder, source),
         StartError::NotLoopback(_) => {
             Failure::new(Exit::Usage, "host::arguments", error.to_string())
                 .help("workers are served on loopback only; put a reverse proxy with TLS in front")

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use notation_host::{ArtifactStore, Bucket, HostConfig, OpenError, StoreError, Tls};
 
-use super::folder::Folder;
+use super::{folder::Folder, start::way_out};
 use crate::{
     args::Serve,
     exit::Exit,
@@ -123,13 +123,23 @@ pub fn not_opened(error: &OpenError, args: &Serve, folder: &Folder) -> Failure {
                 "start the newer version of notation that used this folder, or put back the backup from before the upgrade".to_owned()
             })
         }
+        OpenError::OtherKey { path, .. } => fixable("host::other_key").help(format!(
+            "put the {} back that was in use when the values were set, for example from the backup of this folder",
+            path.display()
+        )),
         OpenError::Tls(_) => fixable("host::tls")
             .help("give a PEM file with the certificate chain, the host's own first, and the PEM file of its private key"),
         OpenError::EndpointDomain(_) => {
             Failure::new(Exit::Usage, "host::arguments", error.to_string())
                 .help("give a name like workers.example with --endpoint-domain")
         }
-        OpenError::DataDir { .. } | OpenError::InUse { .. } | OpenError::Store(_) => {
+        OpenError::DataDir { source, .. } => causes(error)
+            .into_iter()
+            .fold(fixable("host::no_data"), Failure::also)
+            .help(way_out(source.kind())),
+        OpenError::Store(StoreError::Database { .. }) => fixable("host::no_data")
+            .help("if the file is damaged, put the folder back from its backup; otherwise make it usable for this user, with room on its disk"),
+        OpenError::InUse { .. } | OpenError::Store(_) => {
             with_causes(fixable("host::no_data"), error)
         }
     }

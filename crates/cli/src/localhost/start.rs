@@ -2,7 +2,7 @@
 
 use std::{
     fs::OpenOptions,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, ErrorKind},
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
     process::{Command, Stdio},
@@ -237,5 +237,20 @@ pub fn unusable(error: FolderError) -> Failure {
         .map(ToString::to_string)
         .unwrap_or_default();
     Failure::new(Exit::Fixable, "host::folder", format!("{error}: {cause}"))
-        .help("the local host keeps its data in .notation/host of the project; make that folder writable for this user")
+        .help(way_out(error.source.kind()))
+}
+
+/// How a folder of a host is made usable.
+pub fn way_out(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "make room on the disk that it lies on"
+        }
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+            "something that is no folder is in its place: move that away, or give another folder with --data"
+        }
+        _ => {
+            "make it usable for this user; a host keeps its data in the folder given with --data, otherwise in .notation/host of the project"
+        }
+    }
 }

@@ -217,7 +217,13 @@ pub fn type_of(shown: Shown<'_>, step: &Step) -> Option<String> {
         .intended
         .get(incarnation)
         .map(|intended| &intended.ty);
-    let leaving = || shown.records.get(incarnation).map(|record| &record.ty);
+    // What is renamed is recorded under its new id by the plan alone.
+    let restated = || {
+        let mut restated = shown.plan.restated.iter();
+        restated.find(|record| record.incarnation == *incarnation)
+    };
+    let leaving = || shown.records.get(incarnation).or_else(restated);
+    let leaving = || leaving().map(|record| &record.ty);
     staying.or_else(leaving).map(ToString::to_string)
 }
 

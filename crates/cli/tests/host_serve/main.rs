@@ -73,7 +73,14 @@ fn limits_are_what_the_flags_say() {
     let mut holder = open(&slow);
     let mut byte = [0];
     holder.read_exact(&mut byte).unwrap();
-    answers(served.ask("GET", "/healthz", "", ""), 429, "rate_limited");
+    // A connection that ended a moment ago may still have its place.
+    let refused = loop {
+        match served.ask("GET", "/healthz", "", "") {
+            (503, _) => thread::yield_now(),
+            answer => break answer,
+        }
+    };
+    answers(refused, 429, "rate_limited");
     // Two connections are all; the third is told so.
     let mut silent = open("GET /healthz");
     answers(
@@ -306,6 +313,25 @@ fn data_of_a_newer_version_is_refused_with_the_way_out() {
     run(&["host", "serve", "--data", data.to_str().unwrap()])
         .exits(1)
         .says("host.format-2.sqlite");
+}
+
+#[test]
+fn a_folder_or_an_address_that_cannot_be_used_is_refused_with_its_own_way_out() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("host");
+    let data = data.to_str().unwrap();
+    for flag in ["--listen", "--status", "--ingress"] {
+        let ran = run(&["host", "serve", "--data", data, flag, &address]).exits(1);
+        ran.says("host::port_taken").says("give another port");
+    }
+    fs::write(folder.path().join("file"), "").unwrap();
+    let file = folder.path().join("file/host");
+    run(&["host", "serve", "--data", file.to_str().unwrap()])
+        .exits(1)
+        .says("host::folder")
+        .says("something that is no folder");
 }
 
 #[test]

@@ -89,6 +89,12 @@ pub fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreErro
     Ok(())
 }
 
+/// Writes what is there once more: a page goes to disk and nothing changes.
+pub fn touch(connection: &Connection) -> rusqlite::Result<()> {
+    let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    connection.pragma_update(None, "user_version", format)
+}
+
 /// Where a store is copied to before its format moves on from `format`.
 pub fn copy_of(path: &Path, format: i64) -> PathBuf {
     path.with_extension(format!("format-{format}.sqlite"))

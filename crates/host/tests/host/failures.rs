@@ -84,3 +84,79 @@ async fn bytes_that_are_gone_are_told_and_nothing_is_half_done() {
     assert_eq!(bench.rows(), before);
     client.make("SQLiteMigrationApplication", "x", kept).await;
 }
+
+/// Another program's hand in the store: what it does to the file makes commits fail.
+fn store_of(bench: &Bench) -> rusqlite::Connection {
+    rusqlite::Connection::open(bench.dir.join("host.sqlite")).unwrap()
+}
+
+fn name_of(n: usize) -> String {
+    format!("{}{n}", if n.is_multiple_of(6) { "lost" } else { "some" })
+}
+
+#[tokio::test]
+async fn after_a_commit_that_failed_memory_is_what_is_on_disk() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.make("EdgeKVNamespace", "kept", json!({})).await;
+    let store = store_of(&bench);
+    store
+        .execute_batch(
+            "CREATE TRIGGER full BEFORE INSERT ON resource WHEN NEW.name LIKE 'lost%' \
+             BEGIN SELECT RAISE(ABORT, 'the disk is full'); END",
+        )
+        .unwrap();
+    let before = bench.rows();
+    let lost = client.document("EdgeKVNamespace", "lost", json!({}));
+    client.reviewed(&lost, None).await;
+    client
+        .create_document(&lost)
+        .await
+        .refused("backend_unavailable");
+    assert_eq!(bench.rows(), before);
+    // Reads go on, and show nothing of what was refused.
+    assert_eq!(client.read("EdgeKVNamespace", "kept").await.status, 200);
+    client.absent("EdgeKVNamespace", "lost").await;
+
+    // Whatever shared a transaction with it is there or is not, for reads as on disk.
+    let mut creates = tokio::task::JoinSet::new();
+    for n in 0..24 {
+        let (client, name) = (bench.t1(), name_of(n));
+        creates.spawn(async move {
+            let answer = client.create("EdgeKVNamespace", &name, json!({})).await;
+            (name, answer.status)
+        });
+    }
+    for (name, status) in creates.join_all().await {
+        assert!(status == 201 || status == 503, "{name}: {status}");
+        let read = client.read("EdgeKVNamespace", &name).await.status;
+        assert_eq!(read == 200, status == 201, "{name}: {status}, then {read}");
+    }
+    store.execute_batch("DROP TRIGGER full").unwrap();
+    client.create_document(&lost).await.created();
+    for name in (0..24).map(name_of) {
+        if client.read("EdgeKVNamespace", &name).await.status == 404 {
+            client.make("EdgeKVNamespace", &name, json!({})).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_written_is_read_and_found_writable_again() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.make("EdgeKVNamespace", "kept", json!({})).await;
+    let store = store_of(&bench);
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let late = client.document("EdgeKVNamespace", "late", json!({}));
+    client
+        .create_document(&late)
+        .await
+        .refused("backend_unavailable");
+    assert_eq!(client.read("EdgeKVNamespace", "kept").await.status, 200);
+    assert_eq!(client.get("/readyz").await.status, 503);
+    assert_eq!(client.get("/healthz").await.status, 200);
+    store.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(client.get("/readyz").await.status, 200);
+    client.create_document(&late).await.created();
+}

@@ -1,8 +1,9 @@
 //! Sealed values: set by name, never answered, encrypted at rest, awaited by versions.
 
 use crate::bench::*;
-use notation_host::{Grant, Scope};
+use notation_host::{Grant, Host, NoDataPlane, OpenError, Scope};
 use serde_json::json;
+use std::sync::Arc;
 
 fn values(worker: &str) -> String {
     format!("/sealed/v1/spaces/{SPACE}/workers/{worker}/values")
@@ -189,4 +190,38 @@ async fn tokens_are_hashed_listed_and_revoked() {
         .read("ModuleWorker", "w")
         .await
         .refused("unauthenticated");
+}
+
+#[tokio::test]
+async fn a_folder_whose_key_is_not_the_one_of_its_values_is_refused_and_left_alone() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("data");
+    let bench = Bench::open(config(&dir)).await;
+    bench.t1().worker("w").await;
+    let key = dir.join("host.key");
+    // Without values any key serves, and a missing one is made.
+    bench.stop().await;
+    std::fs::remove_file(&key).unwrap();
+    let bench = Bench::open(config(&dir)).await;
+    seal(&bench.t1(), "w", "API_KEY", "swordfish").await.is(204);
+    bench.stop().await;
+
+    let right = std::fs::read(&key).unwrap();
+    let refused = || async {
+        match Host::open(config(&dir), Arc::new(NoDataPlane)).await {
+            Err(error @ OpenError::OtherKey { .. }) => error.to_string(),
+            Err(error) => panic!("{error}"),
+            Ok(_) => panic!("it was opened"),
+        }
+    };
+    std::fs::remove_file(&key).unwrap();
+    assert!(refused().await.contains("is missing"));
+    assert!(!key.exists(), "no second key is made");
+    std::fs::write(&key, [7; 64]).unwrap();
+    assert!(refused().await.contains("opens none of them"));
+
+    std::fs::write(&key, right).unwrap();
+    let bench = Bench::open(config(&dir)).await;
+    let names = bench.t1().get(&values("w")).await.is(200);
+    assert!(names.text().contains("API_KEY"), "{}", names.text());
 }
