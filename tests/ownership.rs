@@ -177,31 +177,6 @@ fn with_the_state_lost_a_stage_finds_its_own_objects_and_leaves_the_others() {
     );
 }
 
-/// The types of the simulated cloud are looked up by name, and nobody knows the name of a later
-/// incarnation without the state: the first one is made again, and the later one stays, untouched.
-#[test]
-fn with_the_state_lost_a_later_incarnation_of_a_type_found_by_name_is_left_alone() {
-    let shop = Project::new();
-    for region in ["eu", "us"] {
-        shop.program(&program(region));
-        deploy(&shop, "prod").exits(0);
-    }
-    let before = of_stage(&shop, "prod");
-    let later = |(name, _): &&(String, Json)| name.starts_with("shop-prod-moves-");
-    let (name, object) = before.iter().find(later).unwrap();
-    lose_state(&shop);
-    deploy(&shop, "prod").exits(0);
-    let objects = shop.objects();
-    assert_eq!(objects.len(), before.len() + 1);
-    assert_eq!(&objects[name], object);
-    assert!(objects.contains_key("shop-prod-moves"));
-    on(&shop, "prod", &["plan", "main", "--fail-on-changes"]).exits(0);
-    // It can be taken back by its name.
-    on(&shop, "prod", &["state", "rm", "main", "moves", "--yes"]).exits(0);
-    on(&shop, "prod", &["import", "main", "moves", name]).exits(0);
-    on(&shop, "prod", &["plan", "main", "--fail-on-changes"]).exits(0);
-}
-
 /// What the tags of an object say, and whether a deployment that lost its state takes it for its
 /// own.
 enum Answer {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use notation_engine::{EngineEvent, EventSink, StepEvent};
+use notation_engine::{EngineEvent, EventSink, StepEvent, TakenUp};
 use notation_model::ResourceId;
 use notation_planner::{Plan, Role, StepKey, Subject, Transition};
 use notation_state::Hold;
@@ -209,6 +209,15 @@ impl EventSink for Teller {
                     self.name(&cycle.0)
                 ));
             }
+            EngineEvent::TakenUp(objects) => {
+                let names = objects
+                    .iter()
+                    .map(|object| format!("{} ({})", object.incarnation.resource, object.key));
+                self.line(&format!(
+                    "found, not recorded before: {}; planned again from there",
+                    names.collect::<Vec<_>>().join(", ")
+                ));
+            }
             EngineEvent::HoldWaiting(hold) => {
                 self.line(&format!("waiting: {}", session::held_by(hold)));
             }
@@ -240,6 +249,17 @@ fn to_json(event: &EngineEvent) -> (&'static str, Json) {
                 "settle_pass",
                 json!({ "cycle": cycle.to_string(), "pass": pass, "of": of, "written": written }),
             )
+        }
+        EngineEvent::TakenUp(objects) => {
+            let object = |object: &TakenUp| {
+                json!({
+                    "resource": object.incarnation.resource.as_str(),
+                    "generation": object.incarnation.generation,
+                    "key": object.key,
+                })
+            };
+            let objects: Vec<Json> = objects.iter().map(object).collect();
+            ("objects_found", json!({ "objects": objects }))
         }
         EngineEvent::HoldWaiting(hold) => ("hold_waiting", held(hold)),
         EngineEvent::HoldTakenOver(hold) => ("hold_taken_over", held(hold)),

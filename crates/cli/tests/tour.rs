@@ -460,6 +460,14 @@ fn holds(tour: &Tour) {
     assert_eq!(tour.shop.borrow().deploy().status, None);
     tour.go("--json deploy main --stage dev --yes --no-wait", 0)
         .event("hold_taken_over");
+
+    // The records are gone, the objects are not.
+    let state = tour.shop.borrow().path().join(".notation/state.db");
+    for ending in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{ending}", state.display()));
+    }
+    tour.go("--json deploy main --stage dev --yes", 0)
+        .event("objects_found");
 }
 
 fn hosts(tour: &Tour) {

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{ResourceId, TypeName};
-use notation_planner::{Step, Subject, Transition};
+use notation_planner::{Step, StepKey, Subject, Transition};
 
 use crate::{
     BlockedStep, DoneStep, EngineEvent, FailedStep, OnFailure, StepError, StepEvent,
     run::{Run, resource_of},
-    step::StepEnd,
+    step::{self, StepEnd},
+    unrecorded::Met,
 };
 
 /// What one plan came to.
@@ -19,6 +20,8 @@ pub(crate) struct Played {
     pub blocked: Vec<BlockedStep>,
     /// Replacements found while running, to be planned once more.
     pub replace: Vec<FailedStep>,
+    /// Objects of ours that no record knows; everything is planned once more.
+    pub met: Vec<Met>,
     pub interrupted: bool,
 }
 
@@ -151,6 +154,16 @@ impl<'r> Board<'r> {
                 }
                 self.block(index);
             }
+            StepEnd::Met { incarnation, found } => {
+                self.state[index] = State::Waiting;
+                let key = self.step(index).key.clone();
+                self.tell_found(&key, index);
+                self.played.met.push(Met {
+                    key,
+                    incarnation,
+                    found,
+                });
+            }
             StepEnd::Replace {
                 resource,
                 error,
@@ -199,6 +212,12 @@ impl<'r> Board<'r> {
         }));
     }
 
+    /// Nothing was done: it is there already.
+    fn tell_found(&self, key: &StepKey, index: usize) {
+        let started_ms = self.started_ms[index];
+        step::tell_done(self.run, key, &resource_of(key), None, started_ms);
+    }
+
     /// Everything that waits for a failed step, directly or not.
     fn block(&mut self, failed: usize) {
         let mut found = vec![failed];
@@ -238,7 +257,8 @@ impl<'r> Board<'r> {
                 (State::AtWork | State::Done | State::Failed | State::Blocked, _) => {}
             }
         }
-        self.played.interrupted |= left_over;
+        // What is planned once more is not left over.
+        self.played.interrupted |= left_over && (interrupted || self.played.met.is_empty());
         self.played
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use notation_model::{Look, Owner, Record, ResourceId, ResourceType};
 use notation_planner::{StepKey, Transition};
-use notation_provider::{Found, LookFor, OpContext, OpError, Progress, Token, Update};
+use notation_provider::{Found, OpContext, OpError, Progress, Token, Update};
 use notation_state::{
     Batch, Call, Change, Entry, Event, Hold, Intent, OpenIntent, Outcome, StoreError,
 };
@@ -34,8 +34,9 @@ pub(crate) struct Line {
     pub former: BTreeMap<ResourceId, Vec<ResourceId>>,
     /// No new call: state cannot be written, or a failure ends the run.
     pub stopped: AtomicBool,
-    /// State knew of no object when the run began: it may have been lost.
-    pub blank: AtomicBool,
+    /// No new call: an object of ours was met that no record knows, and everything is planned
+    /// once more.
+    pub met: AtomicBool,
     /// Steps that wait for a delay to pass; they leave their place to others meanwhile.
     pub asleep: AtomicUsize,
     /// Told when `asleep` moves.
@@ -82,6 +83,8 @@ pub(crate) enum Now {
 pub(crate) enum CallEnd {
     /// It failed.
     Failed { error: StepError, attempt: u32 },
+    /// An object of ours is there that no record knows; nothing was made.
+    Met(Box<Found>),
     /// It was not made, since the run stops.
     NotStarted,
     /// A person stopped waiting for it; its intent stays open.
@@ -91,6 +94,8 @@ pub(crate) enum CallEnd {
 /// What to do after an answer.
 enum Next {
     Done(Now),
+    /// Ours, and no record knows it.
+    Met(Found),
     Fail(StepError),
     /// Fails without an end in the journal: the next run must look.
     LeaveOpen(StepError),
@@ -103,7 +108,9 @@ enum Next {
 impl Line {
     /// True when no new call shall start.
     pub(crate) fn stops(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed) || self.session.interrupt.is_given()
+        self.stopped.load(Ordering::Relaxed)
+            || self.met.load(Ordering::Relaxed)
+            || self.session.interrupt.is_given()
     }
 
     /// Writes journal lines and changes. A store that fails ends the run: without a journal
@@ -202,10 +209,7 @@ impl Line {
                 owner: self.owner(&job.draft),
                 assets: &*self.session.assets,
             };
-            let answer = match self.known_already(ty, &job, times).await {
-                Some(found) => Ok(Progress::Done(Now::Found(found))),
-                None => self.make(ty, &job, &context).await,
-            };
+            let answer = self.make(ty, &job, &context).await;
             drop(slot);
             let next = match answer {
                 Ok(Progress::Done(now)) => Next::Done(now),
@@ -239,6 +243,15 @@ impl Line {
             };
             match next {
                 Next::Done(now) => return Ok(Carried { now, attempt }),
+                Next::Met(found) => {
+                    self.met.store(true, Ordering::Relaxed);
+                    let event = Event::Outcome(Outcome::Closed);
+                    let entry = self.entry(&job.step, attempt, event);
+                    return match self.append(vec![entry], Vec::new()).await {
+                        Ok(()) => Err(CallEnd::Met(Box::new(found))),
+                        Err(error) => Err(CallEnd::Failed { error, attempt }),
+                    };
+                }
                 Next::LeaveOpen(error) => return Err(CallEnd::Failed { error, attempt }),
                 Next::Fail(error) => {
                     let event = Event::Failed {
@@ -312,24 +325,6 @@ impl Line {
                 .map_err(|error| CallEnd::Failed { error, attempt })?;
         }
         Err(CallEnd::NotStarted)
-    }
-
-    /// An object whose key the server makes does not refuse a second one, so before the first
-    /// create of a deployment without records, which may have lost them, its owner is looked for
-    /// (`engine.md` §8, *Ownership*).
-    async fn known_already(&self, ty: &ResourceType, job: &Job, times: u32) -> Option<Record> {
-        let first = times == 1 && job.taken.same.is_none() && job.call == Call::Create;
-        let by_owner = ty.look == Look::Owner && ty.tags;
-        if !(first && by_owner && self.blank.load(Ordering::Relaxed)) {
-            return None;
-        }
-        let provider = self.session.registry.provider(&ty.name)?;
-        let owner = self.owner(&job.draft);
-        let look = LookFor::Mine(&owner);
-        // A look that fails tells nothing: the create is made as if nobody had looked.
-        let found = provider.read(&owner, &ty.name, look).await.ok()??;
-        owns(&owner, &found.tags, self.former(&owner.resource))
-            .then(|| draft::found(ty, &job.draft, found))
     }
 
     async fn make(
@@ -416,14 +411,17 @@ impl Line {
                     // Without tags only our own earlier attempt can tell that it is ours.
                     again
                 };
-                self.exists(ty, job, &name, ours, owner_text(&tags), times)
-                    .await
+                let exists = Exists {
+                    name: &name,
+                    owner: owner_text(&tags),
+                    ours,
+                    again,
+                };
+                self.exists(ty, job, exists, times).await
             }
             (Call::Create, OpError::Transient { after_ms, .. }) if !waits => {
                 match self.look_for(ty, job).await {
-                    Ok(Looked::Ours(found)) => {
-                        Next::Done(Now::Found(draft::found(ty, &job.draft, found)))
-                    }
+                    Ok(Looked::Ours(found)) => ours_is_there(ty, job, found),
                     Ok(Looked::Foreign(found)) => {
                         taken(found.object.key.clone(), owner_text(&found.tags))
                     }
@@ -463,15 +461,13 @@ impl Line {
     }
 
     /// A create that is answered *exists already* goes through the look.
-    async fn exists(
-        &self,
-        ty: &ResourceType,
-        job: &Job,
-        name: &str,
-        ours: bool,
-        owner: String,
-        times: u32,
-    ) -> Next {
+    async fn exists(&self, ty: &ResourceType, job: &Job, exists: Exists<'_>, times: u32) -> Next {
+        let Exists {
+            name,
+            owner,
+            ours,
+            again,
+        } = exists;
         let later = || Next::Again {
             why: format!("{name} exists already and cannot be read yet"),
             after: backoff(times, None),
@@ -491,9 +487,9 @@ impl Line {
             }
         }
         match looked {
-            Ok(Looked::Ours(found)) if ty.tags || ours => {
-                Next::Done(Now::Found(draft::found(ty, &job.draft, found)))
-            }
+            // Nobody tried to make it before: it was there when this run began.
+            Ok(Looked::Ours(found)) if ty.tags && !again => Next::Met(found),
+            Ok(Looked::Ours(found)) if ty.tags || ours => ours_is_there(ty, job, found),
             Ok(Looked::Ours(found) | Looked::Foreign(found)) => {
                 let owner = owner_text(&found.tags);
                 if !self.adopts(job) {
@@ -535,6 +531,29 @@ impl Line {
         };
         self.asleep.fetch_sub(1, Ordering::Relaxed);
         waited
+    }
+}
+
+/// Why a create was refused.
+struct Exists<'a> {
+    /// The name that is taken.
+    name: &'a str,
+    /// Whose it is, for people.
+    owner: String,
+    /// It is ours.
+    ours: bool,
+    /// The create was tried before.
+    again: bool,
+}
+
+/// Ours, where a create was tried before: what that create makes, or an object that was there
+/// before it and that no record knows.
+fn ours_is_there(ty: &ResourceType, job: &Job, found: Found) -> Next {
+    let record = draft::found(ty, &job.draft, found.clone());
+    if ty.tags && record.applied != job.draft.applied {
+        Next::Met(found)
+    } else {
+        Next::Done(Now::Found(record))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Records as a call will leave them, and as its answer, or a look, makes them.
 
 use notation_model::{
-    Incarnation, Params, Record, ResourceType, Role, SecretValue, Shape, Standing, Value, Via,
+    Desired, Incarnation, Params, Record, ResourceType, Role, SecretValue, Shape, Standing, Value,
+    Via,
 };
 use notation_planner::{Intended, differing};
 use notation_provider::{Found, Object};
@@ -118,6 +119,49 @@ pub(crate) fn found(ty: &ResourceType, draft: &Record, found: Found) -> Record {
         }
     }
     record
+}
+
+/// The record of an object that no plan made: as it is there, complete, with everything that the
+/// program contributes taken for contributed. Its edges are not known yet.
+pub(crate) fn taken_up(
+    ty: &ResourceType,
+    wanted: &Desired,
+    incarnation: Incarnation,
+    found: Found,
+) -> Record {
+    let there = found.params.into_iter().filter(|(name, _)| {
+        let field = ty.fields.get(name);
+        field.is_some_and(|field| field.role == Role::Param)
+    });
+    let applied: Params = there
+        .map(|(name, value)| {
+            let value = hidden(ty, &name, value);
+            (name, value)
+        })
+        .collect();
+    let mut config = applied.clone();
+    for contribution in &wanted.contributions {
+        config.remove(&contribution.field);
+    }
+    let draft = Record {
+        incarnation,
+        ty: ty.name.clone(),
+        shape: Shape::Complete,
+        standing: Standing::Current,
+        key: String::new(),
+        applied,
+        config,
+        contributions: Vec::new(),
+        outputs: Params::new(),
+        edges: Vec::new(),
+        marks: wanted.marks,
+        can_be_bare: wanted.cannot_be_bare(ty).is_none(),
+        gone: false,
+        in_doubt: false,
+        former: wanted.formerly.clone(),
+        version: 0,
+    };
+    answered(ty, &draft, found.object)
 }
 
 /// The record with what a read found laid over it. Compared are the parameters last set; a

@@ -1,6 +1,6 @@
 //! What a run tells while it goes on (`spec`: the JSON events of the command line).
 
-use notation_model::ResourceId;
+use notation_model::{Incarnation, ResourceId};
 use notation_planner::{CycleKey, StepKey, Transition};
 use notation_state::Hold;
 
@@ -42,10 +42,22 @@ pub enum EngineEvent {
         /// Members that were written.
         written: Vec<ResourceId>,
     },
+    /// Objects of ours that no record knew were found and are recorded now; the run plans once
+    /// more.
+    TakenUp(Vec<TakenUp>),
     /// Another run holds the deployment; this one waits.
     HoldWaiting(Hold),
     /// The hold was taken over from a run that is dead or lost its lease.
     HoldTakenOver(Hold),
+}
+
+/// An object of ours that no record knew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenUp {
+    /// What it is recorded as.
+    pub incarnation: Incarnation,
+    /// Its key at the provider.
+    pub key: String,
 }
 
 /// One step, as an event tells of it.

@@ -1,11 +1,8 @@
 //! Import: an existing object becomes a resource of the program (`engine.md` §8).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use notation_model::{
-    Desired, DesiredGraph, Incarnation, Owner, Params, Record, RecordedEdge, ResourceId,
-    ResourceType, Role as FieldRole, Shape, Standing, TypeSet, Value, Via,
-};
+use notation_model::{DesiredGraph, Incarnation, Owner, Record, ResourceId};
 use notation_provider::LookFor;
 use notation_state::Change;
 
@@ -16,6 +13,7 @@ use crate::{
     look::{has_owner, owner_text, owns},
     prepare::recovered,
     recover::not_recorded,
+    references::{link, ordered},
     verbs::{finished, hold_line},
     world::changes_for,
 };
@@ -105,146 +103,27 @@ async fn import_held(
             owner: owner_text(&found.tags),
         });
     }
-    let applied: Params = found
-        .params
-        .iter()
-        .filter(|(name, _)| {
-            ty.fields
-                .get(*name)
-                .is_some_and(|field| field.role == FieldRole::Param)
-        })
-        .map(|(name, value)| (name.clone(), draft::hidden(ty, name, value.clone())))
-        .collect();
-    let mut config = applied.clone();
-    for contribution in &wanted.contributions {
-        config.remove(&contribution.field);
-    }
-    let draft = Record {
-        incarnation: Incarnation {
-            resource: id.clone(),
-            generation,
-        },
-        ty: ty.name.clone(),
-        shape: Shape::Complete,
-        standing: Standing::Current,
-        key: key.to_owned(),
-        applied,
-        config,
-        contributions: Vec::new(),
-        outputs: Params::new(),
-        edges: Vec::new(),
-        marks: wanted.marks,
-        can_be_bare: wanted.cannot_be_bare(ty).is_none(),
-        gone: false,
-        in_doubt: ty.updates && !ours,
-        former: wanted.formerly.clone(),
-        version: 0,
+    let incarnation = Incarnation {
+        resource: id.clone(),
+        generation,
     };
-    let mut record = draft::answered(ty, &draft, found.object);
+    let mut record = draft::taken_up(ty, wanted, incarnation.clone(), found);
+    record.in_doubt = ty.updates && !ours;
     record.edges = ordered(wanted, &recovered.records);
-    let mut changes = linked(types, &mut record, &recovered.records);
-    changes.extend(changes_for(&recovered.records, None, record.clone()));
-    let appended = line
-        .append(Vec::new(), changes.into_iter().map(Change::put).collect())
-        .await;
+    let mut records = recovered.records;
+    let mut changed = BTreeSet::from([incarnation.clone()]);
+    for record in changes_for(&records, None, record) {
+        changed.insert(record.incarnation.clone());
+        records.insert(record.incarnation.clone(), record);
+    }
+    changed.extend(link(
+        types,
+        &mut records,
+        &BTreeSet::from([incarnation.clone()]),
+    ));
+    let changes = changed.iter().filter_map(|changed| records.get(changed));
+    let changes = changes.cloned().map(Change::put).collect();
+    let appended = line.append(Vec::new(), changes).await;
     appended.map_err(|error| not_recorded(&error))?;
-    Ok(record)
-}
-
-/// Order that the program alone knows: `dependOn` of what is recorded already.
-fn ordered(wanted: &Desired, records: &BTreeMap<Incarnation, Record>) -> Vec<RecordedEdge> {
-    let targets = wanted.depend_on.iter().filter_map(|depend| {
-        records.values().find(|record| {
-            record.incarnation.resource == depend.target && record.standing == Standing::Current
-        })
-    });
-    let edges = targets.map(|record| RecordedEdge {
-        to: record.incarnation.clone(),
-        via: Via::DependOn,
-        holds: false,
-    });
-    edges.collect()
-}
-
-/// Gives the imported record the edges that its object has, itself and what is recorded already
-/// as targets, and returns the recorded ones whose objects turn out to name it. The program
-/// would tell what the object shall refer to, not what it does.
-fn linked(
-    types: &TypeSet,
-    record: &mut Record,
-    records: &BTreeMap<Incarnation, Record>,
-) -> Vec<Record> {
-    let Some(ty) = types.get(&record.ty) else {
-        return Vec::new();
-    };
-    let others = records.values().filter(|other| !other.gone);
-    let mut changed = Vec::new();
-    let mut edges = named(ty, record, ty, record);
-    for other in others {
-        let Some(other_ty) = types.get(&other.ty) else {
-            continue;
-        };
-        edges.extend(named(ty, record, other_ty, other));
-        let mut backward = named(other_ty, other, ty, record);
-        backward.retain(|edge| !other.edges.contains(edge));
-        if !backward.is_empty() {
-            let mut other = other.clone();
-            other.edges.extend(backward);
-            other.version += 1;
-            changed.push(other);
-        }
-    }
-    record.edges.extend(edges);
-    changed
-}
-
-/// Edges by which the object of `holder` keeps the one of `target`: fields that hold or were
-/// contributed, and have in them what stays the same of the target (its key, its stable outputs).
-fn named(
-    ty: &ResourceType,
-    holder: &Record,
-    target_ty: &ResourceType,
-    target: &Record,
-) -> Vec<RecordedEdge> {
-    let stable = target_ty
-        .fields
-        .iter()
-        .filter(|(_, field)| field.stable && field.role == FieldRole::Computed)
-        .filter_map(|(name, _)| target.outputs.get(name)?.as_text());
-    let names: Vec<&str> = stable
-        .chain([target.key.as_str()])
-        .filter(|name| !name.is_empty())
-        .collect();
-    let fields = holder.applied.iter().filter_map(|(name, value)| {
-        let field = ty.fields.get(name).filter(|field| !field.key)?;
-        let contributed = holder.config.get(name) != Some(value);
-        let via = match (contributed, field.holds) {
-            (true, _) => Via::Contribution(name.clone()),
-            (false, true) => Via::Config(name.clone()),
-            (false, false) => return None,
-        };
-        has(value, &names).then_some(via)
-    });
-    let edges = fields.map(|via| RecordedEdge {
-        to: target.incarnation.clone(),
-        via,
-        holds: true,
-    });
-    edges.collect()
-}
-
-/// Whether one of these texts stands somewhere in a value.
-fn has(value: &Value, texts: &[&str]) -> bool {
-    match value {
-        Value::Text(text) => texts.contains(&text.as_str()),
-        Value::List(items) => items.iter().any(|item| has(item, texts)),
-        Value::Map(members) => members.values().any(|member| has(member, texts)),
-        Value::Secret(secret) => has(secret.reveal(), texts),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Float(_)
-        | Value::Asset(_)
-        | Value::Unknown(_) => false,
-    }
+    Ok(records.remove(&incarnation).expect("it was put there"))
 }

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize},
     },
 };
 
@@ -209,8 +209,6 @@ async fn get_ready(
     let (session, options) = (&line.session, &line.options);
     let state = session.store.load(&session.deployment).await?;
     let mut recovered = recovered(line, state).await?;
-    line.blank
-        .store(recovered.records.is_empty(), Ordering::Relaxed);
     let observed = look_around(&line.looker(), &mut recovered, options).await?;
     let mut planned = make_plan(
         session,
@@ -251,7 +249,7 @@ pub(crate) fn line(
         options: options.clone(),
         former: former(desired),
         stopped: AtomicBool::new(false),
-        blank: AtomicBool::new(false),
+        met: AtomicBool::new(false),
         asleep: AtomicUsize::new(0),
         moved: tokio::sync::Notify::new(),
     }

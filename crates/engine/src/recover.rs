@@ -2,10 +2,12 @@
 //!
 //! It belongs to the deployment: whatever runs next does it, then plans from state as always.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, stream::FuturesOrdered};
-use notation_model::{Incarnation, Look, Owner, Record, ResourceId, ResourceType, Shape, Value};
+use notation_model::{
+    Incarnation, Look, Owner, Record, ResourceId, ResourceType, Shape, TypeSet, Value,
+};
 use notation_planner::{Role, StepKey, Subject, Transition};
 use notation_provider::{LookFor, OpError};
 use notation_state::{Call, Change, DeploymentState, Event, OpenIntent, Outcome};
@@ -15,6 +17,7 @@ use crate::{
     call::{CallEnd, Job, Line, Now},
     draft,
     look::{Looked, Looker},
+    references::link,
     report::StepError,
     world::{TakenOver, changes_for, puts},
 };
@@ -91,7 +94,7 @@ pub(crate) async fn look(
                 resource: open.incarnation().resource.clone(),
                 ty: open.intent.draft.ty.clone(),
             }),
-            Ok(fate) => recovered.take(open, fate),
+            Ok(fate) => recovered.take(open, fate, looker.session.registry.types()),
             Err(error) => unread.push(ObserveFailure {
                 resource: open.incarnation().resource.clone(),
                 key: open.intent.draft.key.clone(),
@@ -160,11 +163,16 @@ async fn fate(
 }
 
 impl Recovered {
-    fn take(&mut self, open: OpenIntent, fate: Fate) {
+    fn take(&mut self, open: OpenIntent, fate: Fate, types: &TypeSet) {
         let incarnation = open.incarnation().clone();
         match fate {
             Fate::Made(record) => {
+                // What that create did not write is not in its edges either.
+                let differs = record.applied != open.intent.draft.applied;
                 self.made(*record);
+                if differs {
+                    self.link(types, &incarnation);
+                }
                 self.closed.push((open, Outcome::Done));
             }
             Fate::Doubt => {
@@ -203,6 +211,15 @@ impl Recovered {
         for record in changes {
             self.records.insert(record.incarnation.clone(), record);
         }
+    }
+
+    /// Adds the edges that the object of an incarnation turned out to have.
+    fn link(&mut self, types: &TypeSet, incarnation: &Incarnation) {
+        let new = BTreeSet::from([incarnation.clone()]);
+        let others = link(types, &mut self.records, &new);
+        let changed = others.union(&new);
+        let changed = changed.filter_map(|changed| self.records.get(changed));
+        self.changes.extend(changed.cloned().map(Change::put));
     }
 
     /// Records what the looks found, and repeats the creates that cannot be looked up.
@@ -272,7 +289,9 @@ impl Recovered {
                 ..
             }) => Ok(()),
             Err(CallEnd::Failed { error, .. }) => Err(failure(error.to_string())),
-            Err(CallEnd::NotStarted | CallEnd::Interrupted) => Err(EngineError::Interrupted),
+            Err(CallEnd::NotStarted | CallEnd::Met(_) | CallEnd::Interrupted) => {
+                Err(EngineError::Interrupted)
+            }
         }
     }
 }

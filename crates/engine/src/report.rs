@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use notation_model::{ResourceId, TypeName, Value};
+use notation_model::{Incarnation, ResourceId, TypeName, Value};
 use notation_planner::{StepKey, Transition, Unsettled};
 use notation_provider::OpError;
 use notation_state::StoreError;
@@ -165,6 +165,23 @@ pub enum StepError {
         /// What is in the way.
         error: Arc<EngineError>,
     },
+    /// An object of ours that no record knows is in the way, and nothing can be planned with it.
+    #[error("{key} is ours and no record knows it, and going on is not possible: {error}")]
+    NotTakenUp {
+        /// Its key at the provider.
+        key: String,
+        /// What is in the way.
+        error: Arc<EngineError>,
+    },
+    /// Objects that no record knew were found, and with them the plan is to delete one that the
+    /// plan that was shown did not have.
+    #[error(
+        "the plan that was shown does not delete {what}: objects were found that no record knew, and it would be deleted now"
+    )]
+    Unannounced {
+        /// Which incarnation.
+        what: Incarnation,
+    },
     /// A value that should be known by now is not: our bug.
     #[error("{what} is not known")]
     Unknown {
@@ -203,7 +220,10 @@ impl StepError {
             StepError::Unsettled(_) => "run::unsettled",
             StepError::WouldReplace { .. } => "run::would_replace",
             StepError::ReplacedTwice { .. } => "run::replaced_twice",
-            StepError::NotReplaced { error, .. } => error.code(),
+            StepError::NotReplaced { error, .. } | StepError::NotTakenUp { error, .. } => {
+                error.code()
+            }
+            StepError::Unannounced { .. } => "run::unannounced",
             StepError::Unknown { .. } | StepError::Panicked(_) => "run::bug",
             StepError::Vanished => "run::vanished",
         }
@@ -244,7 +264,12 @@ impl StepError {
             StepError::ReplacedTwice { .. } => {
                 "refer to an output that stays the same, such as a name or an ARN".into()
             }
-            StepError::NotReplaced { error, .. } => error.help(),
+            StepError::NotReplaced { error, .. } | StepError::NotTakenUp { error, .. } => {
+                error.help()
+            }
+            StepError::Unannounced { .. } => {
+                "deploy again: what was found is recorded, and the plan shows all of it".into()
+            }
             StepError::Unknown { .. } | StepError::Panicked(_) => {
                 "this is a bug; state is consistent".into()
             }

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     hash::Hash,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, atomic::Ordering},
     time::Duration,
 };
 
@@ -15,12 +15,13 @@ use notation_state::{Change, OpenIntent};
 use tokio::task::JoinSet;
 
 use crate::{
-    EngineError, EngineEvent, FailedStep, Report, RunStatus, StepError, StepEvent,
+    DoneStep, EngineError, EngineEvent, FailedStep, Report, RunStatus, StepError, StepEvent,
     board::{Board, Played},
     call::Line,
     prepare::{Planned, as_observed, make_plan},
     recover::not_recorded,
     step::{self, StepEnd},
+    unrecorded::{Met, take_up},
     world::{Exported, World},
 };
 
@@ -77,8 +78,9 @@ fn places<'k, K: Clone + Eq + Hash + 'k>(keys: impl Iterator<Item = &'k K>) -> H
     places.collect()
 }
 
-/// Runs the plan; while running shows replacements that were announced and nothing failed,
-/// plans once more with those (`engine.md` §6, *Found while running*).
+/// Runs the plan, and plans once more when running shows a replacement that was announced
+/// (`engine.md` §6, *Found while running*) or an object of ours that no record knew (§8), and
+/// nothing failed.
 pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
     let Rounds {
         line,
@@ -93,7 +95,13 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
     let mut replaced = BTreeSet::new();
     // A cycle that was written in an earlier round settles in this one.
     let mut written = BTreeSet::new();
+    let records = planned.prior.records.keys();
+    let recorded: BTreeSet<ResourceId> = records
+        .map(|incarnation| incarnation.resource.clone())
+        .collect();
+    let mut announced = BTreeSet::new();
     loop {
+        announced.extend(removed(&planned.plan).cloned());
         let (live, gone) = as_observed(&line.session, &planned);
         let mut world = World::new(live, gone, open);
         world.written = std::mem::take(&mut written);
@@ -109,14 +117,21 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
         });
         open_books(&run).await?;
         let played = play(&run).await;
-        let again = !played.replace.is_empty()
-            && played.failed.is_empty()
-            && !played.interrupted
-            && !line.stops();
+        line.met.store(false, Ordering::Relaxed);
         total.done.extend(played.done);
         total.failed.extend(played.failed);
         total.interrupted |= played.interrupted;
-        if !again {
+        let stops = total.interrupted || line.stops();
+        let met = played.met;
+        let anew = !played.replace.is_empty() || !met.is_empty();
+        // What is ours is recorded, whatever else went wrong.
+        let taken_up = if met.is_empty() || stops {
+            Ok(BTreeSet::new())
+        } else {
+            take_up(&line, &desired, &recorded, &met).await
+        };
+        let again = anew && total.failed.is_empty() && !stops;
+        if !again && taken_up.is_ok() {
             total.failed.extend(played.replace);
             total.blocked.extend(played.blocked);
             return finish(&run, total, exports, started_ms).await;
@@ -126,37 +141,127 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
             .iter()
             .map(|step| (step.resource.clone(), step.error.fields().to_vec()))
             .collect();
+        let round = match taken_up {
+            Ok(_) if met.is_empty() => plan_again(&run, BTreeSet::new(), &next).await,
+            Ok(_) => plan_again(&run, not_replaced(&run, &total.done), &next).await,
+            Err(error) => Err(error),
+        };
         // Calls were made: from here on, whatever goes wrong is a failed run and not none.
-        match plan_again(&run, &next).await {
-            Ok((now, left_open)) => (planned, open) = (now, left_open),
+        let stopped = match round {
+            Ok((now, left_open)) => {
+                let sudden = match met.is_empty() {
+                    true => Vec::new(),
+                    false => unannounced(&now.plan, &announced, &total.done),
+                };
+                (planned, open) = (now, left_open);
+                sudden
+            }
             Err(error) => {
-                let error = Arc::new(error);
-                let stopped = played.replace.into_iter().map(|step| FailedStep {
-                    error: StepError::NotReplaced {
-                        wanted: Box::new(step.error),
-                        error: error.clone(),
-                    },
-                    ..step
-                });
-                total.failed.extend(stopped);
                 total.blocked.extend(played.blocked);
+                let error = Arc::new(error);
+                total
+                    .failed
+                    .extend(not_planned(&error, played.replace, met));
                 return finish(&run, total, exports, started_ms).await;
             }
+        };
+        if !stopped.is_empty() {
+            total.failed.extend(stopped);
+            return finish(&run, total, exports, started_ms).await;
         }
         written = std::mem::take(&mut run.world().written);
         replaced.extend(next.into_keys());
     }
 }
 
+/// Whom a plan removes.
+fn removed(plan: &Plan) -> impl Iterator<Item = &Incarnation> {
+    plan.steps
+        .iter()
+        .filter(|step| step.goal == Goal::Absent)
+        .filter_map(|step| match &step.key.subject {
+            Subject::Incarnation(incarnation) => Some(incarnation),
+            Subject::Cycle(_) => None,
+        })
+}
+
+/// Removals that nobody was shown: neither announced, nor of what this run made itself.
+fn unannounced(
+    plan: &Plan,
+    announced: &BTreeSet<Incarnation>,
+    done: &[DoneStep],
+) -> Vec<FailedStep> {
+    let created = done
+        .iter()
+        .filter(|done| done.transition == Transition::Create);
+    let made: BTreeSet<&Subject> = created.map(|done| &done.key.subject).collect();
+    let removals = plan.steps.iter().filter(|step| step.goal == Goal::Absent);
+    let sudden = removals.filter_map(|step| match &step.key.subject {
+        Subject::Incarnation(incarnation)
+            if !announced.contains(incarnation) && !made.contains(&step.key.subject) =>
+        {
+            Some(FailedStep {
+                key: step.key.clone(),
+                resource: incarnation.resource.clone(),
+                transition: Transition::Delete,
+                attempt: 0,
+                error: StepError::Unannounced {
+                    what: incarnation.clone(),
+                },
+            })
+        }
+        Subject::Incarnation(_) | Subject::Cycle(_) => None,
+    });
+    sudden.collect()
+}
+
+/// The steps that asked for another plan, when there is none.
+fn not_planned(
+    error: &Arc<EngineError>,
+    replace: Vec<FailedStep>,
+    met: Vec<Met>,
+) -> Vec<FailedStep> {
+    let replace = replace.into_iter().map(|step| FailedStep {
+        error: StepError::NotReplaced {
+            wanted: Box::new(step.error),
+            error: error.clone(),
+        },
+        ..step
+    });
+    let met = met.into_iter().map(|met| FailedStep {
+        key: met.key,
+        resource: met.incarnation.resource,
+        transition: Transition::Create,
+        attempt: 0,
+        error: StepError::NotTakenUp {
+            key: met.found.object.key,
+            error: error.clone(),
+        },
+    });
+    replace.chain(met).collect()
+}
+
+/// What a person asked to replace and this run did not replace yet.
+fn not_replaced(run: &Run, done: &[DoneStep]) -> BTreeSet<ResourceId> {
+    let created = done
+        .iter()
+        .filter(|done| done.transition == Transition::Create)
+        .map(|done| &done.resource);
+    let created: BTreeSet<&ResourceId> = created.collect();
+    let asked = run.line.options.plan.replace.iter();
+    asked.filter(|id| !created.contains(id)).cloned().collect()
+}
+
 /// The plan with the replacements that running asked for.
 async fn plan_again(
     run: &Run,
+    replace: BTreeSet<ResourceId>,
     turned_out: &BTreeMap<ResourceId, Vec<String>>,
 ) -> Result<(Planned, Vec<OpenIntent>), EngineError> {
     let session = &run.line.session;
     let state = session.store.load(&session.deployment).await?;
     let options = PlanOptions {
-        replace: BTreeSet::new(),
+        replace,
         turned_out: turned_out.clone(),
         ..run.line.options.plan.clone()
     };
@@ -238,7 +343,7 @@ async fn play(run: &Arc<Run>) -> Played {
     let mut told_to_stop = false;
     loop {
         while !line.stops() {
-            let asleep = line.asleep.load(std::sync::atomic::Ordering::Relaxed);
+            let asleep = line.asleep.load(Ordering::Relaxed);
             if tasks.len().saturating_sub(asleep) >= width {
                 break;
             }

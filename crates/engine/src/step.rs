@@ -1,15 +1,15 @@
 //! One step: resolve, decide, announce, call, record.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::atomic::Ordering};
 
 use notation_model::{
-    Expr, Incarnation, Params, Record, ResourceId, ResourceType, Role as FieldRole, Shape,
+    Expr, Incarnation, Look, Params, Record, ResourceId, ResourceType, Role as FieldRole, Shape,
 };
 use notation_planner::{
     Act, Goal, Intended, ParamsError, Role, Step, StepKey, Subject, Transition, contributions_of,
     decide, differing, params_of,
 };
-use notation_provider::OpError;
+use notation_provider::{Found, OpError};
 use notation_state::{Call, Change, Event, Outcome};
 
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
     draft::{self, Resolved},
     run::{Run, forecast},
     settle,
+    unrecorded::Search,
     world::{Moment, Seen, World, puts},
 };
 
@@ -35,6 +36,11 @@ pub(crate) enum StepEnd {
     NotStarted,
     /// The run stops; what was tried goes on with the next run.
     Interrupted,
+    /// An object of ours is there that no record knows; nothing was made.
+    Met {
+        incarnation: Incarnation,
+        found: Box<Found>,
+    },
     /// The resource must be replaced, as the plan announced; `error` says so if it is not.
     Replace {
         resource: ResourceId,
@@ -59,7 +65,7 @@ impl StepEnd {
                 transition,
                 attempt,
             },
-            CallEnd::NotStarted => StepEnd::NotStarted,
+            CallEnd::NotStarted | CallEnd::Met(_) => StepEnd::NotStarted,
             CallEnd::Interrupted => StepEnd::Interrupted,
         }
     }
@@ -156,6 +162,11 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
             }
             Act::Update { .. } => (Call::Update, Transition::Update),
         };
+        if call == Call::Create
+            && let Some(end) = beside_create(run, aim.ty, &aim.draft).await
+        {
+            return end;
+        }
         let taken = run.world().take_over(call, &aim.draft);
         let job = Job {
             step: write.key.to_string(),
@@ -168,6 +179,12 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
         };
         let carried = match run.line.carry_out(aim.ty, job).await {
             Ok(carried) => carried,
+            Err(CallEnd::Met(found)) => {
+                return StepEnd::Met {
+                    incarnation: write.incarnation.clone(),
+                    found,
+                };
+            }
             Err(end) => return StepEnd::of(end, transition),
         };
         let (record, found) = match carried.now {
@@ -204,6 +221,39 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
         if !found {
             return StepEnd::Done(done);
         }
+    }
+}
+
+/// Looks for an object that the create would not run into, and that no record knows: a server-made
+/// key refuses nobody, and who had another id may have its name of then. Not for a create that an
+/// earlier run began: that was looked up.
+async fn beside_create(run: &Run, ty: &ResourceType, draft: &Record) -> Option<StepEnd> {
+    let incarnation = &draft.incarnation;
+    let desired = run.desired.resources.get(&incarnation.resource)?;
+    let hidden = ty.look == Look::Owner || !desired.formerly.is_empty();
+    if !hidden || run.world().open.contains_key(incarnation) {
+        return None;
+    }
+    let search = Search {
+        looker: &run.line.looker(),
+        ty,
+        desired,
+        is_recorded: &|key| {
+            let world = run.world();
+            let mut records = world.live.values();
+            records.any(|record| record.ty == ty.name && record.key == key)
+        },
+    };
+    match search.beside_create(incarnation.generation).await {
+        Ok(None) => None,
+        Ok(Some((_, found))) => {
+            run.line.met.store(true, Ordering::Relaxed);
+            Some(StepEnd::Met {
+                incarnation: incarnation.clone(),
+                found: Box::new(found),
+            })
+        }
+        Err(error) => Some(StepEnd::failed(StepError::Provider(error))),
     }
 }
 

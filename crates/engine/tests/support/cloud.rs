@@ -107,6 +107,11 @@ impl Cloud {
         self.account().faults.push(fault);
     }
 
+    /// From now on a read is a mistake.
+    pub fn refuse_reads(&self) {
+        self.account().no_reads = true;
+    }
+
     pub fn forget_faults(&self) {
         self.account().faults.clear();
     }
@@ -513,6 +518,7 @@ impl Provider for Cloud {
         look: LookFor<'_>,
     ) -> Result<Option<Found>, OpError> {
         let mut account = self.account();
+        assert!(!account.no_reads, "nothing was to be read");
         assert!(
             !matches!(ty.as_str(), "sim/Blind" | "sim/Free"),
             "{ty} cannot be read"

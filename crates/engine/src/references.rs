@@ -1,0 +1,127 @@
+//! Which recorded objects an object names: the edges of what was not made by a plan.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use notation_model::{
+    Desired, Incarnation, Record, RecordedEdge, Role, Standing, TypeSet, Value, Via,
+};
+
+/// Order that the program alone knows: `dependOn` of what is recorded already.
+pub(crate) fn ordered(
+    wanted: &Desired,
+    records: &BTreeMap<Incarnation, Record>,
+) -> Vec<RecordedEdge> {
+    let targets = wanted.depend_on.iter().filter_map(|depend| {
+        records.values().find(|record| {
+            record.incarnation.resource == depend.target && record.standing == Standing::Current
+        })
+    });
+    let edges = targets.map(|record| RecordedEdge {
+        to: record.incarnation.clone(),
+        via: Via::DependOn,
+        holds: false,
+    });
+    edges.collect()
+}
+
+/// Gives the records in `new`, of objects that were found, the edges that their objects have, and
+/// every other record those to them. Returns the others that turn out to name one. The program
+/// would tell what an object shall refer to, not what it does.
+pub(crate) fn link(
+    types: &TypeSet,
+    records: &mut BTreeMap<Incarnation, Record>,
+    new: &BTreeSet<Incarnation>,
+) -> BTreeSet<Incarnation> {
+    let live = || records.values().filter(|record| !record.gone);
+    let mut called: HashMap<&str, Vec<&Incarnation>> = HashMap::new();
+    for record in live() {
+        for name in names(types, record) {
+            called.entry(name).or_default().push(&record.incarnation);
+        }
+    }
+    let mut found: Vec<(Incarnation, Vec<RecordedEdge>)> = Vec::new();
+    for record in live() {
+        let is_new = new.contains(&record.incarnation);
+        let mut edges = named(types, record, &called);
+        edges.retain(|edge| (is_new || new.contains(&edge.to)) && !record.edges.contains(edge));
+        if !edges.is_empty() {
+            found.push((record.incarnation.clone(), edges));
+        }
+    }
+    let mut others = BTreeSet::new();
+    for (incarnation, edges) in found {
+        let Some(record) = records.get_mut(&incarnation) else {
+            continue;
+        };
+        record.edges.extend(edges);
+        if !new.contains(&incarnation) {
+            record.version += 1;
+            others.insert(incarnation);
+        }
+    }
+    others
+}
+
+/// What stays the same of an object: its key, its stable outputs.
+fn names<'r>(types: &TypeSet, record: &'r Record) -> BTreeSet<&'r str> {
+    let fields = types.get(&record.ty).into_iter().flat_map(|ty| &ty.fields);
+    let stable = fields
+        .filter(|(_, field)| field.stable && field.role == Role::Computed)
+        .filter_map(|(name, _)| record.outputs.get(name)?.as_text());
+    let names = stable.chain([record.key.as_str()]);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Edges by which the object of `holder` keeps others: fields that hold or were contributed, and
+/// have a name of theirs in them.
+fn named(
+    types: &TypeSet,
+    holder: &Record,
+    called: &HashMap<&str, Vec<&Incarnation>>,
+) -> Vec<RecordedEdge> {
+    let Some(ty) = types.get(&holder.ty) else {
+        return Vec::new();
+    };
+    let mut edges: Vec<RecordedEdge> = Vec::new();
+    for (name, value) in holder.applied.iter() {
+        let Some(field) = ty.fields.get(name).filter(|field| !field.key) else {
+            continue;
+        };
+        let contributed = holder.config.get(name) != Some(value);
+        let via = match (contributed, field.holds) {
+            (true, _) => Via::Contribution(name.clone()),
+            (false, true) => Via::Config(name.clone()),
+            (false, false) => continue,
+        };
+        let mut texts = Vec::new();
+        put_texts(value, &mut texts);
+        let targets = texts.iter().filter_map(|text| called.get(text)).flatten();
+        for target in targets {
+            let edge = RecordedEdge {
+                to: (*target).clone(),
+                via: via.clone(),
+                holds: true,
+            };
+            if !edges.contains(&edge) {
+                edges.push(edge);
+            }
+        }
+    }
+    edges
+}
+
+/// Every text in a value.
+fn put_texts<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
+    match value {
+        Value::Text(text) => texts.push(text.as_str()),
+        Value::List(items) => items.iter().for_each(|item| put_texts(item, texts)),
+        Value::Map(members) => members.values().for_each(|member| put_texts(member, texts)),
+        Value::Secret(secret) => put_texts(secret.reveal(), texts),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::Asset(_)
+        | Value::Unknown(_) => {}
+    }
+}
