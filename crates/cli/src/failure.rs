@@ -229,9 +229,11 @@ impl Problem {
             .with_width(printer.width)
             .with_links(false)
             .with_context_lines(1);
-        let diagnostic: &dyn Diagnostic = match self {
-            Problem::Project(problem) => problem.as_ref(),
-            Problem::Plain(plain) => plain,
+        let bare = self.without_source();
+        let diagnostic: &dyn Diagnostic = match (&bare, self) {
+            (Some(bare), _) => bare,
+            (None, Problem::Project(problem)) => problem.as_ref(),
+            (None, Problem::Plain(plain)) => plain,
         };
         let mut text = String::new();
         match handler.render_report(&mut text, diagnostic) {
@@ -240,6 +242,36 @@ impl Problem {
         }
     }
 }
+
+impl Problem {
+    /// The problem with its place in words, when a line of the file is too long to be shown.
+    fn without_source(&self) -> Option<Plain> {
+        let (text, origin, message, help) = match self {
+            Problem::Project(problem) => {
+                let place = problem.place.as_ref()?;
+                let (message, help) = (problem.message.clone(), problem.help.clone());
+                (&**place.text(), &place.origin, message, help)
+            }
+            Problem::Plain(plain) => {
+                let spot = plain.place.as_ref()?;
+                let (message, help) = (plain.to_string(), plain.help.clone());
+                (spot.source.inner().as_str(), &spot.origin, message, help)
+            }
+        };
+        let too_long = text.lines().any(|line| line.len() > LONGEST_LINE);
+        too_long.then(|| Plain {
+            code: self.code(),
+            message: format!("{message} ({origin})"),
+            help,
+            related: Vec::new(),
+            place: None,
+        })
+    }
+}
+
+/// Longest line of a source that is shown, in bytes: what draws it counts columns in 16 bits, and
+/// nobody reads more.
+const LONGEST_LINE: usize = 8000;
 
 fn place_json(origin: &Origin) -> Json {
     json!({ "file": &*origin.file, "line": origin.line, "column": origin.column })

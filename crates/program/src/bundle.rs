@@ -24,6 +24,7 @@ use rolldown_sourcemap::SourceMap;
 use crate::{
     bundle_problem,
     imports::{self, Import, Module},
+    nesting,
     problem::Problem,
     questions, sdk,
     source::Sources,
@@ -56,6 +57,9 @@ pub(crate) async fn bundle(
     let seen = Seen::default();
     let generated = generate(sources.root(), file, purpose, &seen).await;
     let imports = seen.take();
+    if !imports.too_deep.is_empty() {
+        return Err(bundle_problem::too_deep(&imports.too_deep, sources));
+    }
     let mut problems = bundle_problem::of_imports(&imports, sources, file, purpose);
     let complaints = match generated {
         Ok(Outcome::One(chunk)) if problems.is_empty() => {
@@ -100,6 +104,8 @@ pub(crate) struct Imports {
     pub dangling: BTreeSet<Dangling>,
     /// The project's own modules by id.
     pub modules: BTreeMap<String, Module>,
+    /// Modules that nest too deep to be read, and where, in bytes.
+    pub too_deep: BTreeMap<String, usize>,
 }
 
 /// Gathered from the bundler's tasks.
@@ -112,6 +118,21 @@ impl Seen {
             importer: importer.to_owned(),
             specifier: specifier.to_owned(),
         });
+    }
+
+    /// The text, or nothing in its place when it nests too deep: bundling goes on, and its output
+    /// is not used.
+    fn shallow(&self, id: &str, text: String) -> String {
+        match nesting::too_deep(&text) {
+            None => text,
+            Some(at) => {
+                self.locked().too_deep.insert(id.to_owned(), at);
+                match id.ends_with(".json") {
+                    true => "null".into(),
+                    false => String::new(),
+                }
+            }
+        }
     }
 
     fn module(&self, id: &str, module: Module) {
@@ -327,12 +348,14 @@ impl Plugin for Project {
                 .then(|| std::fs::read_to_string(args.id).ok())
                 .flatten();
             return Ok(text.map(|text| HookLoadOutput {
-                code: text.into(),
+                code: self.seen.shallow(args.id, text).into(),
                 ..HookLoadOutput::default()
             }));
         }
+        let text = std::fs::read_to_string(&self.main.real)?;
+        let id = self.main.real.to_string_lossy();
         Ok(Some(HookLoadOutput {
-            code: std::fs::read_to_string(&self.main.real)?.into(),
+            code: self.seen.shallow(&id, text).into(),
             module_type: Some(self.main.kind.clone()),
             ..HookLoadOutput::default()
         }))

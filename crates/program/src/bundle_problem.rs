@@ -1,6 +1,6 @@
 //! What the bundler says, as problems of the project.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use oxc::{allocator::Allocator, diagnostics::LabeledSpan, parser::Parser, span::SourceType};
 use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
@@ -9,6 +9,7 @@ use crate::{
     bundle::{Dangling, Imports, MAIN_MARK, Purpose},
     codes, imports, near_files,
     nearest::{list, nearest, suggestion},
+    nesting::DEEPEST,
     problem::{Place, Problem},
     sdk::{self, PACKAGES},
     source::{SourceFile, Sources, normal},
@@ -98,6 +99,21 @@ pub(crate) fn explain(
             }
         }
     }
+}
+
+/// Files that nest deeper than can be followed, by their paths, and where.
+pub(crate) fn too_deep(files: &BTreeMap<String, usize>, sources: &Sources) -> Vec<Problem> {
+    let problem = |(path, at): (&String, &usize)| {
+        let name = sources.name_of(Path::new(path));
+        let place = sources.get(&name).map(|file| file.place(*at, 1));
+        Problem::new(
+            codes::TOO_DEEP,
+            format!("{name} nests more than {DEEPEST} levels deep"),
+        )
+        .help("give parts of it names of their own, or make it flat")
+        .at(place)
+    };
+    files.iter().map(problem).collect()
 }
 
 /// Finds the file that a complaint speaks of.

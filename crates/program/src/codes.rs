@@ -27,6 +27,8 @@ codes! {
     PACKAGE_VERSION = "program::package_version";
     /// A file cannot be read as TypeScript or JavaScript.
     SYNTAX = "program::syntax";
+    /// A file nests deeper than any tool could follow.
+    TOO_DEEP = "program::too_deep";
     /// An import leads nowhere.
     IMPORT_NOT_FOUND = "program::import_not_found";
     /// An import leads out of the project's folder.

@@ -20,6 +20,7 @@ mod limits;
 mod locate;
 mod near_files;
 mod nearest;
+mod nesting;
 mod new_project;
 mod own_stack;
 mod problem;

@@ -77,6 +77,7 @@ fn each_with_its_place_and_a_way_out() {
         codes::CANNOT_WRITE,
         codes::BUNDLE,
         codes::IMPORT_OUTSIDE,
+        codes::TOO_DEEP,
     ];
     let unseen: Vec<_> = codes::ALL
         .iter()
