@@ -30,6 +30,9 @@ pub struct Screen {
     columns: u16,
 }
 
+/// Ctrl-C, as an answer: the terminal makes a signal of it.
+pub const CTRL_C: &str = "\u{3}";
+
 /// Runs a command at a terminal of so many columns. Whenever the screen shows the first text of
 /// the next answer, its second text is typed.
 pub fn at_terminal(command: Command, columns: u16, answers: &[(&str, &str)]) -> Screen {
@@ -85,7 +88,14 @@ pub fn at_terminal(command: Command, columns: u16, answers: &[(&str, &str)]) -> 
             && parser.screen().contents().contains(shown)
         {
             moments.push(rows(parser.screen(), columns).join("\n"));
-            controller.write_all(typed.as_bytes()).unwrap();
+            if *typed == CTRL_C {
+                // The command has no session of its own here, so the signal is sent by hand.
+                let pid = child.id().to_string();
+                let sent = Command::new("kill").args(["-INT", &pid]).status();
+                assert!(sent.unwrap().success());
+            } else {
+                controller.write_all(typed.as_bytes()).unwrap();
+            }
             next = answers.next();
         }
         assert!(Instant::now() < deadline, "{}", parser.screen().contents());

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Err(error) => return usage::answer(&error).into(),
     };
     let printer = Printer::new(&cli.global);
+    interrupt::until_heard(&printer);
     let ended = panic::catch_unwind(AssertUnwindSafe(|| command::run(cli, &printer)));
     match ended {
         Ok(Ok(exit)) => exit.into(),

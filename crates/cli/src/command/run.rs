@@ -302,13 +302,14 @@ fn problems(report: &Report, deployment: &DeploymentId) -> Vec<Problem> {
 /// Passes interrupts on, and says what they do.
 fn listen(session: &Session, teller: &Arc<Teller>) {
     let (interrupt, teller) = (session.interrupt.clone(), teller.clone());
+    let mut interrupts = interrupt::Interrupts::listen();
     tokio::spawn(async move {
         let words = [
             "interrupted: no new step starts, running calls are waited for (interrupt again to stop waiting)",
             "interrupted again: not waiting any more",
         ];
         for text in words {
-            interrupt::next().await;
+            interrupts.next().await;
             interrupt.signal();
             teller.line(text);
         }

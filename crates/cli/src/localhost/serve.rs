@@ -28,7 +28,7 @@ use crate::{
     args::{Global, LogFormat, Serve},
     exit::Exit,
     failure::{Failure, Outcome, Problem},
-    interrupt,
+    interrupt::Interrupts,
     printer::{self, Printer},
     project, session,
 };
@@ -211,8 +211,9 @@ async fn live(
         ready(&info, folder, args.log_format, printer);
     }
 
+    let mut interrupts = Interrupts::listen();
     tokio::select! {
-        () = interrupt::next() => {}
+        () = interrupts.next() => {}
         () = closing() => {}
     }
     tracing::info!("the host stops");
