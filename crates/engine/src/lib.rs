@@ -25,6 +25,7 @@ mod run;
 mod session;
 mod settle;
 mod step;
+mod unread;
 mod unrecorded;
 mod verbs;
 mod world;

@@ -99,6 +99,14 @@ pub enum StepError {
         /// Whose it is.
         owner: String,
     },
+    /// The recorded object has other tags by now, or none: it is not written and not deleted.
+    #[error("{key} is not ours any more: it belongs to {owner}")]
+    NotOurs {
+        /// Its key at the provider.
+        key: String,
+        /// Whose it is.
+        owner: String,
+    },
     /// The name is taken by an object that is not ours, and its type has no update that could
     /// make it ours.
     #[error(
@@ -213,7 +221,9 @@ impl StepError {
             StepError::Provider(OpError::InUse { .. }) => "run::still_in_use",
             StepError::Provider(_) => "run::provider_refused",
             StepError::Attempts { .. } => "run::out_of_attempts",
-            StepError::Taken { .. } | StepError::NotAdoptable { .. } => "run::not_ours",
+            StepError::Taken { .. }
+            | StepError::NotAdoptable { .. }
+            | StepError::NotOurs { .. } => "run::not_ours",
             StepError::OtherType { .. } => "run::other_type",
             StepError::Ambiguous { .. } => "run::ambiguous_create",
             StepError::Store(error) => error.code(),
@@ -246,6 +256,9 @@ impl StepError {
                 "use another name, or take the object over with --adopt {resource} when you are \
                  sure that its owner does not need it"
             ),
+            StepError::NotOurs { .. } => {
+                "run again without --no-refresh: the plan says what becomes of its record".into()
+            }
             StepError::NotAdoptable { .. } => {
                 "use another name, or delete that object at its provider first".into()
             }

@@ -18,6 +18,7 @@ use crate::{
     draft::{self, Resolved},
     run::{Run, forecast},
     settle,
+    unread::still_ours,
     unrecorded::Search,
     world::{Moment, Seen, World, puts},
 };
@@ -166,6 +167,11 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
             && let Some(end) = beside_create(run, aim.ty, &aim.draft).await
         {
             return end;
+        }
+        if let (Call::Update, Some(before)) = (call, &aim.before)
+            && let Err(error) = still_ours(run, aim.ty, before).await
+        {
+            return not_touched(error, transition);
         }
         let taken = run.world().take_over(call, &aim.draft);
         let job = Job {
@@ -465,6 +471,14 @@ fn sources(intended: &Intended, fields: &[String]) -> String {
     }
 }
 
+fn not_touched(error: StepError, transition: Transition) -> StepEnd {
+    StepEnd::Failed {
+        error,
+        transition,
+        attempt: 0,
+    }
+}
+
 /// Removes an object and its record.
 async fn remove(run: &Run, key: &StepKey, incarnation: &Incarnation) -> StepEnd {
     let Some(record) = run.world().live.get(incarnation).cloned() else {
@@ -474,6 +488,9 @@ async fn remove(run: &Run, key: &StepKey, incarnation: &Incarnation) -> StepEnd 
     let ty = types
         .get(&record.ty)
         .expect("the planner plans only what is registered");
+    if let Err(error) = still_ours(run, ty, &record).await {
+        return not_touched(error, Transition::Delete);
+    }
     let taken = run.world().take_over(Call::Delete, &record);
     let job = Job {
         step: key.to_string(),

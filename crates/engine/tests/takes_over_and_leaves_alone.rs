@@ -294,3 +294,69 @@ async fn a_target_that_wants_a_name_takes_in_who_has_it() {
     let tags = bench.cloud.object("front").unwrap().tags;
     assert_eq!(tags["notation:resource"], "api");
 }
+
+/// Tags of somebody else, or none, on what is recorded as `a`.
+fn taken_away(cloud: &Cloud, tags: Option<&str>) {
+    let mut thing = cloud.object("shop-dev-a").unwrap();
+    match tags {
+        Some(resource) => {
+            thing
+                .tags
+                .insert("notation:resource".into(), resource.into());
+        }
+        None => thing.tags.clear(),
+    }
+    cloud.put("shop-dev-a", thing);
+}
+
+#[tokio::test]
+async fn what_is_another_s_is_not_touched_also_when_nobody_looked_first() {
+    for tags in [Some("zzz"), None] {
+        for there in [true, false] {
+            let mut bench = Bench::new();
+            bench.options.drift = notation_engine::DriftCheck::Skip;
+            bench.done(&Program::new([worker("a"), worker("b")])).await;
+            taken_away(&bench.cloud, tags);
+            bench.cloud.forget_calls();
+            let next = match there {
+                true => {
+                    Program::new([worker("a").set("code", "v2"), worker("b").set("code", "v2")])
+                }
+                false => Program::new([]),
+            };
+            let report = bench.deploy(&next).await.unwrap();
+            let [failed] = &report.failed[..] else {
+                panic!("{:?}", report.failed)
+            };
+            assert_eq!(failed.resource, id("a"));
+            assert_eq!(failed.error.code(), "run::not_ours", "{}", failed.error);
+            let wrote = if there { "update b{}" } else { "delete b" };
+            assert_eq!(bench.cloud.writes(), [wrote]);
+            assert!(bench.cloud.names().contains(&"shop-dev-a".to_owned()));
+            // A look says what becomes of it.
+            bench.options.drift = notation_engine::DriftCheck::Read;
+            match (tags, bench.deploy(&Program::new([])).await) {
+                (Some(_), Ok(report)) => assert!(report.failed.is_empty()),
+                (None, Err(EngineError::LostTags(_))) => {}
+                (_, other) => panic!("{other:?}"),
+            }
+            assert!(bench.cloud.names().contains(&"shop-dev-a".to_owned()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn believing_the_records_reads_only_what_is_written() {
+    let mut bench = Bench::new();
+    bench.options.drift = notation_engine::DriftCheck::Skip;
+    bench.done(&Program::pair()).await;
+    assert_eq!(
+        bench.destroy().await.unwrap().status,
+        notation_engine::RunStatus::Done
+    );
+    assert_eq!(bench.cloud.names(), Vec::<String>::new());
+    // What nothing is to be done with is not read.
+    bench.done(&Program::pair()).await;
+    bench.cloud.refuse_reads();
+    bench.done(&Program::pair()).await;
+}
