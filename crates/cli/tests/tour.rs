@@ -464,7 +464,7 @@ fn holds(tour: &Tour) {
     // The records are gone, the objects are not.
     let state = tour.shop.borrow().path().join(".notation/state.db");
     for ending in ["", "-wal", "-shm"] {
-        let _ = std::fs::remove_file(format!("{}{ending}", state.display()));
+        let _ = fs::remove_file(format!("{}{ending}", state.display()));
     }
     tour.go("--json deploy main --stage dev --yes", 0)
         .event("objects_found");
