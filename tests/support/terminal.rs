@@ -88,14 +88,7 @@ pub fn at_terminal(command: Command, columns: u16, answers: &[(&str, &str)]) -> 
             && parser.screen().contents().contains(shown)
         {
             moments.push(rows(parser.screen(), columns).join("\n"));
-            if *typed == CTRL_C {
-                // The command has no session of its own here, so the signal is sent by hand.
-                let pid = child.id().to_string();
-                let sent = Command::new("kill").args(["-INT", &pid]).status();
-                assert!(sent.unwrap().success());
-            } else {
-                controller.write_all(typed.as_bytes()).unwrap();
-            }
+            controller.write_all(typed.as_bytes()).unwrap();
             next = answers.next();
         }
         assert!(Instant::now() < deadline, "{}", parser.screen().contents());

@@ -9,7 +9,7 @@ use crate::{
     args::{Global, SecretCommand},
     exit::Exit,
     failure::{Failure, Outcome},
-    interrupt,
+    interrupt::Interrupts,
     printer::Printer,
     project, session,
 };
@@ -116,12 +116,13 @@ pub fn read_value(name: &str, command: &str, printer: &Printer) -> Result<String
 fn hidden_line() -> Result<std::io::Result<String>, Failure> {
     let before = rustix::termios::tcgetattr(std::io::stdin());
     session::block_on(async {
+        let mut interrupts = Interrupts::listen();
         let (send, line) = tokio::sync::oneshot::channel();
         // It stays behind at the prompt when an interrupt ends the command.
         std::thread::spawn(move || send.send(console::Term::stderr().read_secure_line()));
         tokio::select! {
             line = line => Ok(line.unwrap_or_else(|_| Err(std::io::ErrorKind::UnexpectedEof.into()))),
-            () = interrupt::next() => {
+            () = interrupts.next() => {
                 if let Ok(before) = before {
                     // What cannot be put back stays; there is nothing else to try.
                     let _ = rustix::termios::tcsetattr(
