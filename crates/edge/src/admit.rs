@@ -133,6 +133,7 @@ fn admit_put(world: &World, put: &Put, now: &str) -> Result<Admitted, Refusal> {
         pins: pins.into(),
         native_id: None,
         touches: 0,
+        made: put.made,
         condition: Condition {
             reason: Reason::Available,
             host_reason: None,
@@ -160,6 +161,7 @@ fn admit_put(world: &World, put: &Put, now: &str) -> Result<Admitted, Refusal> {
         resource.revision = current.revision;
         resource.native_id = current.native_id.clone();
         resource.touches = current.touches;
+        resource.made = current.made;
         resource.condition = current.condition.clone();
     }
     match &put.origin {
@@ -335,7 +337,10 @@ fn left_behind(world: &World, before: Option<&Resource>, now: &Resource) -> Vec<
         return Vec::new();
     }
     let old = before.and_then(|before| before.pin("/worker"));
-    old.map(|pin| world.dependents(&pin.uid))
+    // Nobody is left unserved by a worker that is gone itself.
+    let living = old.filter(|pin| world.get(&pin.uid).is_some());
+    living
+        .map(|pin| world.dependents(&pin.uid))
         .into_iter()
         .flatten()
         .map(Claim::Served)

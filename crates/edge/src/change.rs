@@ -36,6 +36,8 @@ pub struct Put {
     pub accepted: Option<Uid>,
     /// Uid to issue if this creates.
     pub fresh: Uid,
+    /// Place in the order of makings to issue if this creates.
+    pub made: u64,
 }
 
 /// What must be true of the name (host API §11.2).

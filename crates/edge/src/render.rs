@@ -8,6 +8,8 @@ use sha2::{Digest, Sha256};
 
 /// Longest `hostReason`, in characters.
 const HOST_REASON: usize = 256;
+/// Longest `message`, in characters (host API §8.5).
+const MESSAGE: usize = 4096;
 
 /// The `Ready` condition as the world implies it, without its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +18,7 @@ pub struct Rendering {
     pub reason: Reason,
     /// At most 256 characters; present on every false condition.
     pub host_reason: Option<String>,
-    /// The full sentence, where 256 characters do not hold it.
+    /// The sentence in at most 4096 characters, where 256 do not hold it.
     pub message: Option<String>,
 }
 
@@ -27,19 +29,23 @@ impl Rendering {
     }
 
     fn not_ready(reason: Reason, sentence: String) -> Rendering {
-        let fits = sentence.chars().count() <= HOST_REASON;
-        let host_reason = if fits {
-            sentence.clone()
-        } else {
-            let cut: String = sentence.chars().take(HOST_REASON - 1).collect();
-            cut + "…"
-        };
+        let host_reason = cut(&sentence, HOST_REASON);
+        let fits = host_reason == sentence;
         Rendering {
             reason,
             host_reason: Some(host_reason),
-            message: (!fits).then_some(sentence),
+            message: (!fits).then(|| cut(&sentence, MESSAGE)),
         }
     }
+}
+
+/// A text within so many characters.
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(most - 1).collect();
+    start + "…"
 }
 
 /// The `Ready` condition of a resource in this world: the first row of host API §8.3 that fits.

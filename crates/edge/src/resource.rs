@@ -27,6 +27,9 @@ pub struct Resource {
     pub native_id: Option<Arc<str>>,
     /// Host-side status changes so far.
     pub touches: u64,
+    /// Its place in the order in which this host made resources, whoever's they are. Of several
+    /// tenants' claims to one host name the oldest is routed.
+    pub made: u64,
     /// The `Ready` condition as last served.
     pub condition: Condition,
 }

@@ -62,6 +62,8 @@ pub struct Endpoint {
     pub hostname: String,
     /// The worker.
     pub worker: Uid,
+    /// When it was made, as a place in the order of makings.
+    pub made: u64,
 }
 
 /// One schedule of a worker.
@@ -194,6 +196,7 @@ impl World {
                     uid: it.uid.clone(),
                     hostname: endpoint_hostname(self, &it.uid),
                     worker: it.pin("/worker")?.uid.clone(),
+                    made: it.made,
                 })
             })
             .collect()
@@ -207,6 +210,7 @@ impl World {
                     uid: it.uid.clone(),
                     hostname: it.text("hostname")?.to_owned(),
                     worker: it.pin("/worker")?.uid.clone(),
+                    made: it.made,
                 })
             })
             .collect()

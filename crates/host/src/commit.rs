@@ -10,31 +10,49 @@ use crate::store::{Replay, ReplayKey, Write};
 use notation_edge::{Admitted, EdgeKind, Effect, Exports, LedgerEntry, ManifestKind, Uid};
 use notation_edge_api::ErrorCode;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest wait for the turn to have a bundle checked; what was not checked is asked again.
+const TURN: Duration = Duration::from_secs(15);
 
 impl Host {
     /// Learns which handlers a bundle exports, unless that is known already. What could not be
     /// told is asked again: the data plane may have been busy.
-    pub(crate) async fn inspect(&self, plane: &Plane, manifest_digest: &str) {
+    ///
+    /// Errors: `backend_unavailable` when the tenant has too much to check already.
+    pub(crate) async fn inspect(
+        &self,
+        plane: &Plane,
+        manifest_digest: &str,
+    ) -> Result<(), ApiError> {
         let world = plane.world();
         match world.exports(manifest_digest) {
-            Some(Exports::Known(_) | Exports::Broken(_)) => return,
+            Some(Exports::Known(_) | Exports::Broken(_)) => return Ok(()),
             Some(Exports::Unknown) | None => {}
         }
         let Some(manifest) = world.manifest(manifest_digest).cloned() else {
-            return;
+            return Ok(());
         };
         if manifest.kind != ManifestKind::WorkerBundle {
-            return;
+            return Ok(());
         }
         let bundle = BundleSource {
             manifest_digest: manifest_digest.to_owned(),
             manifest,
             artifacts: self.inner.artifacts.clone(),
         };
+        let turn = tokio::time::timeout(TURN, plane.inspections.acquire());
+        let Ok(Ok(_turn)) = turn.await else {
+            return Err(ApiError::new(
+                ErrorCode::BackendUnavailable,
+                "other bundles of this tenant are being checked and take long; try again",
+            ));
+        };
         let exports = self.inner.data_plane.inspect(&bundle).await;
         let mut state = plane.state.lock().await;
         state.world.learn(manifest_digest, exports);
         plane.publish(&state);
+        Ok(())
     }
 
     /// Runs one mutation: replays a recorded answer, or decides under the tenant's lock, stores

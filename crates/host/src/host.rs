@@ -17,6 +17,7 @@ use bytes::Bytes;
 use notation_edge::{Manifest, Uid};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::watch;
 
@@ -41,6 +42,8 @@ pub(crate) struct Inner {
     pub connections: Arc<tokio::sync::Semaphore>,
     pub metrics: Metrics,
     pub store: Store,
+    /// Place of the newest resource in the order of makings.
+    pub made: AtomicU64,
     pub planes: RwLock<Planes>,
     /// One at a time reads the store again.
     pub rereading: tokio::sync::Mutex<()>,
@@ -140,6 +143,7 @@ impl Host {
                 connections: Arc::new(tokio::sync::Semaphore::new(config.max_connections)),
                 metrics: Metrics::default(),
                 store,
+                made: AtomicU64::new(0),
                 planes: RwLock::default(),
                 rereading: tokio::sync::Mutex::default(),
                 worlds: watch::Sender::new(Snapshot::default()),
@@ -267,7 +271,10 @@ impl Host {
     }
 
     /// Adds a token whose text the caller chose, e.g. one that is kept in a file.
+    ///
+    /// Errors: `Refused` for names that cannot be.
     pub async fn install_token(&self, text: &str, grant: Grant) -> Result<TokenRecord, HostError> {
+        grant.judge().map_err(HostError::Refused)?;
         let record = TokenRecord {
             id: format!("tok_{}", random_text(10)),
             grant,
@@ -299,6 +306,11 @@ impl Host {
     /// by accident (host API §3.5).
     pub(crate) fn mint(&self) -> Uid {
         Uid::new(format!("r{}", random_text(16)))
+    }
+
+    /// The next place in the order in which resources are made on this host.
+    pub(crate) fn next_made(&self) -> u64 {
+        self.inner.made.fetch_add(1, Ordering::SeqCst) + 1
     }
 
     /// Tells everybody who watches that a tenant changed; returns the number of the announcement.

@@ -45,16 +45,8 @@ pub fn router(host: Host) -> axum::Router {
 }
 
 async fn entry(State(host): State<Host>, request: Request) -> Response {
-    let Ok(permit) = host.inner.requests.clone().try_acquire_owned() else {
-        let error = ApiError::new(ErrorCode::RateLimited, "too many requests at once");
-        return reply::refusal(&error, &request_id());
-    };
     // A client that goes away must not stop a mutation half-way, so each request has its own task.
-    let task = tokio::spawn(async move {
-        let response = answer(&host, request).await;
-        drop(permit);
-        response
-    });
+    let task = tokio::spawn(async move { answer(&host, request).await });
     match task.await {
         Ok(response) => response,
         Err(error) => {
@@ -79,16 +71,18 @@ async fn answer(host: &Host, request: Request) -> Response {
     let head = Head::of(&parts);
     let config = &host.inner.config;
     let mut body = Inflow::new(body, config.read_timeout, config.body_timeout);
-    let mut caller = None;
+    let mut known = None;
     let result = if head.size_bytes() > config.max_head_bytes {
         Err(ApiError::invalid(format!(
             "the head of the request is larger than {} bytes",
             config.max_head_bytes
         )))
     } else {
-        dispatch(host, &head, &mut body, &mut caller).await
+        dispatch(host, &head, &mut body, &mut known).await
     };
     body.drain().await;
+    // Its place among the requests is free from here on.
+    let caller = known.map(|known| known.caller);
     let (response, code) = match result {
         Ok(reply) => (reply.into_response(), None),
         Err(error) => (reply::refusal(&error, &id), Some(error.code)),
@@ -145,22 +139,40 @@ impl Answered<'_> {
     }
 }
 
+/// A request of somebody who is known.
+struct Known {
+    caller: Caller,
+    /// Its place among the requests that are answered at a time. Strangers take none, so that
+    /// they can keep nobody out.
+    _place: tokio::sync::OwnedSemaphorePermit,
+}
+
 async fn dispatch(
     host: &Host,
     head: &Head,
     body: &mut Inflow,
-    known: &mut Option<Caller>,
+    known: &mut Option<Known>,
 ) -> Result<Reply, ApiError> {
     if let Some(reply) = open_routes(host, head).await {
         return reply;
     }
-    let caller = head
-        .bearer()
-        .and_then(|token| host.inner.tokens.caller(token))
-        .ok_or_else(|| {
-            ApiError::new(ErrorCode::Unauthenticated, "a valid bearer token is needed")
-        })?;
-    *known = Some(caller.clone());
+    let unknown = || ApiError::new(ErrorCode::Unauthenticated, "a valid bearer token is needed");
+    let token = head.bearer().ok_or_else(unknown)?;
+    let caller = host.inner.tokens.caller(token).ok_or_else(unknown)?;
+    let place = host.inner.requests.clone().try_acquire_owned();
+    *known = Some(Known {
+        caller: caller.clone(),
+        _place: place
+            .map_err(|_| ApiError::new(ErrorCode::RateLimited, "too many requests at once"))?,
+    });
+    // A token may be revoked while a body is on its way.
+    body.ends_if({
+        let (host, token) = (host.clone(), token.to_owned());
+        move || match host.inner.tokens.caller(&token) {
+            Some(_) => Ok(()),
+            None => Err(unknown()),
+        }
+    });
     host.ready_for(&head.method).await?;
     let probe = probe(host, head)?;
     let route = Route::of(&head.method, &head.path)?;

@@ -211,7 +211,7 @@ impl Host {
     ) -> Result<Reply, ApiError> {
         let record = record(caller, head, mutation.record_space(), body)?;
         let plane = self.plane(caller);
-        self.inspect_for(&plane, &mutation).await;
+        self.inspect_for(&plane, &mutation).await?;
         let principal = caller.principal.clone();
         let tenant = plane.clone();
         self.mutate(&plane, Some(record), |state| {
@@ -227,16 +227,24 @@ impl Host {
 
     /// A version's handlers are compared with what its bundle exports; finding that out may take
     /// a process, so it happens before anything is locked.
-    pub(crate) async fn inspect_for(&self, plane: &Plane, mutation: &Mutation) {
-        let Some(body) = &mutation.body else { return };
+    ///
+    /// Errors: `backend_unavailable` when the tenant has too much to check already.
+    pub(crate) async fn inspect_for(
+        &self,
+        plane: &Plane,
+        mutation: &Mutation,
+    ) -> Result<(), ApiError> {
+        let Some(body) = &mutation.body else {
+            return Ok(());
+        };
         if EdgeKind::of_parts(&body.api_version, &body.kind) != Some(EdgeKind::WorkerVersion) {
-            return;
+            return Ok(());
         }
         let name = body
             .spec
             .as_ref()
             .and_then(|spec| spec.pointer("/bundle/name")?.as_str());
-        let Some(name) = name else { return };
+        let Some(name) = name else { return Ok(()) };
         let bundle = Key::new(
             &body.metadata.space,
             &body.api_version,
@@ -250,8 +258,9 @@ impl Host {
                 .as_str()
                 .map(str::to_owned)
         });
-        if let Some(digest) = digest {
-            self.inspect(plane, &digest).await;
+        match digest {
+            Some(digest) => self.inspect(plane, &digest).await,
+            None => Ok(()),
         }
     }
 
@@ -349,7 +358,7 @@ impl Host {
                     }
                 };
                 let form_ref = form.form_ref.clone();
-                let fresh = self.mint();
+                let (fresh, made) = (self.mint(), self.next_made());
                 Ok(Change::Put(Put {
                     key,
                     form_ref,
@@ -359,6 +368,7 @@ impl Host {
                     origin,
                     accepted,
                     fresh,
+                    made,
                 }))
             }
             Judged::Fenced { key, form_ref } => {

@@ -169,7 +169,7 @@ impl Host {
             let mut state = plane.state.lock().await;
             accepted(owned(&mut state, caller, id)?).ok_or_else(not_found)?
         };
-        self.inspect_for(plane, &mutation).await;
+        self.inspect_for(plane, &mutation).await?;
         let committed = self
             .mutate(plane, None, |state| {
                 let operation = owned(state, caller, id)?.clone();

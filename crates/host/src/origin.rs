@@ -26,6 +26,12 @@ impl Origin {
         host_of(authority).map(|_| Origin(format!("{scheme}://{authority}")))
     }
 
+    /// Its host, in lower case.
+    pub fn host(&self) -> String {
+        let authority = self.0.split_once("://").map_or("", |(_, rest)| rest);
+        host_of(authority).unwrap_or_default().to_ascii_lowercase()
+    }
+
     /// The origin as text, without a slash at its end.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -45,6 +45,9 @@ pub struct Plane {
     pub epoch: Epoch,
     /// The state; whoever holds it decides alone.
     pub state: tokio::sync::Mutex<State>,
+    /// Bundles of this tenant that are checked at a time, so that its endless ones leave room for
+    /// those of others.
+    pub inspections: tokio::sync::Semaphore,
     published: RwLock<TenantSnapshot>,
     /// Records that are submitted and perhaps not yet readable in the store.
     inflight: Mutex<BTreeMap<ReplayKey, Replay>>,
@@ -61,6 +64,7 @@ impl Plane {
             tenant,
             epoch,
             state: tokio::sync::Mutex::new(state),
+            inspections: tokio::sync::Semaphore::new(2),
             published: RwLock::new(published),
             inflight: Mutex::default(),
         }

@@ -11,11 +11,15 @@ use imbl::OrdMap;
 use notation_edge::{Manifest, SealedReadiness, World};
 use notation_edge_api::{ErrorCode, parse};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 impl Host {
     /// Puts what was read in the place of every plane and tells everybody who watches.
     pub(crate) fn take_up(&self, epoch: Epoch, tenants: BTreeMap<Arc<str>, LoadedTenant>) {
+        let resources = || tenants.values().flat_map(|rows| &rows.resources);
+        let newest = resources().map(|it| it.made).max().unwrap_or(0);
+        self.inner.made.fetch_max(newest, Ordering::SeqCst);
         let restored = tenants.into_iter().map(|(tenant, rows)| {
             let state = self.restored(&tenant, rows);
             let plane = Plane::new(tenant.clone(), epoch, state);

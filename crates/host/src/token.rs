@@ -47,6 +47,36 @@ pub struct Grant {
     pub label: String,
 }
 
+/// Most characters of a tenant's or a principal's name, or of a label.
+const LONGEST: usize = 128;
+
+impl Grant {
+    /// Says what is wrong with the names: they stand in lists, paths and logs, each on one line.
+    pub fn judge(&self) -> Result<(), String> {
+        let named = [("tenant", &self.tenant), ("principal", &self.principal)];
+        for (what, text) in named {
+            if text.trim().is_empty() {
+                return Err(format!("the {what} needs a name"));
+            }
+            if text.chars().any(|c| c.is_whitespace() || c == '/') || matches!(&**text, "." | "..")
+            {
+                return Err(format!(
+                    "{what} {text:?} has blanks or slashes, or is a path of dots"
+                ));
+            }
+        }
+        for (what, text) in named.into_iter().chain([("label", &self.label)]) {
+            if text.chars().any(char::is_control) {
+                return Err(format!("{what} {text:?} has characters that do not print"));
+            }
+            if text.chars().count() > LONGEST {
+                return Err(format!("the {what} has more than {LONGEST} characters"));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A stored token, without its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRecord {

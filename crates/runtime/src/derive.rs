@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use notation_edge::{Manifest, World};
+use notation_edge::{Endpoint, Manifest, World};
 
 use crate::plan::{
     AssetFile, AssetsOrder, AssetsSpec, Capability, ConsumerSpec, CronSpec, Handler, ModuleSource,
@@ -21,11 +21,11 @@ impl<F: Fn(&notation_edge::Uid, &str) -> Option<Secret>> SealedValues for F {
     }
 }
 
-/// Everything that should serve in these worlds, one per tenant, the oldest tenant first.
+/// Everything that should serve in these worlds, one per tenant.
 ///
 /// Only versions with weight are described. A version with a missing sensitive value is not:
 /// it must not run with an undefined property, and `missing_values` says what it lacks. Of
-/// several claims to one host name the first wins, and generated names come before owned
+/// several claims to one host name the oldest wins, and generated names come before owned
 /// ones, so that no custom domain takes another worker's endpoint; under the domain of the
 /// generated ones there are no others, also when an endpoint is gone.
 pub fn derive<'a>(
@@ -40,17 +40,15 @@ pub fn derive<'a>(
                 .or_insert_with(|| uid(&endpoint.worker));
         }
     }
+    let mut own: Vec<Endpoint> = worlds.clone().into_iter().flat_map(own_names).collect();
+    // One made by an earlier version of the host has no age and is older than all that have.
+    own.sort_by_key(|domain| domain.made);
+    for domain in own {
+        plan.endpoints
+            .entry(domain.hostname)
+            .or_insert_with(|| uid(&domain.worker));
+    }
     for world in worlds {
-        let generated = format!(".{}", world.endpoint_domain());
-        let own = world
-            .custom_domains()
-            .into_iter()
-            .filter(|domain| !domain.hostname.ends_with(&generated));
-        for domain in own {
-            plan.endpoints
-                .entry(domain.hostname)
-                .or_insert_with(|| uid(&domain.worker));
-        }
         workers(world, sealed, &mut plan);
         queues(world, &mut plan);
         for trigger in world.triggers() {
@@ -62,6 +60,18 @@ pub fn derive<'a>(
         }
     }
     plan
+}
+
+/// Custom domains of one tenant, without the domain that host names are generated under.
+fn own_names(world: &World) -> Vec<Endpoint> {
+    let domain = world.endpoint_domain();
+    let is_generated = |name: &str| {
+        let rest = name.strip_suffix(domain);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    let mut own = world.custom_domains();
+    own.retain(|it| !is_generated(&it.hostname));
+    own
 }
 
 fn workers(world: &World, sealed: &dyn SealedValues, plan: &mut WorkerPlan) {

@@ -53,8 +53,8 @@ pub struct RuntimeConfig {
 
 /// Longest drain when nothing else is said (edge runtime contract, reading 16).
 pub const DRAIN_DEADLINE: Duration = Duration::from_secs(30);
-/// Bundles that are checked at the same time.
-const MOST_INSPECTIONS: usize = 4;
+/// Bundles that are checked at the same time. The host lets no tenant have more than a few.
+const MOST_INSPECTIONS: usize = 16;
 
 /// Why a runtime does not start.
 #[derive(Debug, thiserror::Error)]

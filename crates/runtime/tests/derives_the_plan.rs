@@ -42,6 +42,7 @@ fn resource(kind: &str, name: &str, spec: Value, pins: &[(&str, &str, &str, &str
         pins: pins.iter().map(pin).collect(),
         native_id: None,
         touches: 0,
+        made: 0,
         condition: Condition {
             reason: Reason::Available,
             host_reason: None,
@@ -348,7 +349,28 @@ fn a_version_without_one_of_its_values_is_named_and_not_described() {
 }
 
 #[test]
-fn the_older_tenant_keeps_a_name_that_two_hold_and_no_domain_takes_an_endpoint() {
+fn the_older_claim_keeps_a_name_that_two_tenants_hold() {
+    let holding = |worker: &str, made: u64| {
+        let mut world = world();
+        let target = [("/worker", "/worker", "ModuleWorker", worker)];
+        let hostname = json!({ "hostname": "both.example" });
+        world.restore(Resource {
+            made,
+            ..resource("WorkerCustomDomain", "both", hostname, &target)
+        });
+        world
+    };
+    let routed = |worlds: [&World; 2]| {
+        let plan = derive(worlds, &|_: &notation_edge::Uid, _: &str| None);
+        plan.endpoints["both.example"].to_string()
+    };
+    let (older, younger) = (holding("api", 7), holding("idle", 8));
+    assert_eq!(routed([&older, &younger]), "api");
+    assert_eq!(routed([&younger, &older]), "api", "whatever their names");
+}
+
+#[test]
+fn no_domain_takes_an_endpoint_nor_the_domain_of_endpoints() {
     let (older, mut younger) = (world(), world());
     let endpoint = derive([&older], &|_: &notation_edge::Uid, _: &str| None);
     let hostname = endpoint
@@ -356,7 +378,12 @@ fn the_older_tenant_keeps_a_name_that_two_hold_and_no_domain_takes_an_endpoint()
         .keys()
         .find(|name| name.ends_with(".endpoints.test"))
         .unwrap();
-    for (name, hostname) in [("other", "app.example.com"), ("thief", hostname.as_str())] {
+    let taken = [
+        ("other", "app.example.com"),
+        ("thief", hostname.as_str()),
+        ("all", "endpoints.test"),
+    ];
+    for (name, hostname) in taken {
         let target = [("/worker", "/worker", "ModuleWorker", "idle")];
         younger.restore(resource(
             "WorkerCustomDomain",
@@ -371,6 +398,7 @@ fn the_older_tenant_keeps_a_name_that_two_hold_and_no_domain_takes_an_endpoint()
         Some("idle"),
         "also when the endpoint is gone"
     );
+    assert!(!alone.endpoints.contains_key("endpoints.test"));
     let plan = derive([&older, &younger], &|_: &notation_edge::Uid, _: &str| None);
     assert!(
         plan.endpoints

@@ -78,6 +78,7 @@ async fn values_round_trip_and_numbers_that_do_not_fit_are_refused() {
         ),
         ("numeric_out_of_range", "SELECT 1e999 AS n", json!([])),
         ("sql_error", "SELECT ?1 AS n", json!([true])),
+        ("sql_error", "SELECT 1 AS a\0 and more", json!([])),
         ("sql_error", "SELECT ?1 AS n", json!([{ "$big": 1 }])),
         (
             "sql_error",

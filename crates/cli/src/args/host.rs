@@ -266,9 +266,9 @@ fn domain(text: &str) -> Result<String, String> {
 }
 
 fn count(text: &str) -> Result<usize, String> {
-    match text.parse() {
+    match text.parse::<u32>() {
         Ok(0) => Err("it must be at least 1".into()),
-        Ok(number) => Ok(number),
+        Ok(number) => Ok(number as usize),
         Err(error) => Err(format!("{error}")),
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     command::run::{self, Wanted},
     exit::Exit,
     failure::Outcome,
+    interrupt,
     printer::Printer,
     progress::Teller,
     project,
@@ -29,6 +30,7 @@ pub fn run(global: &Global, args: &Resolve, printer: &Printer) -> Outcome {
         None => Answer::Absent,
     };
     session::block_on(async {
+        interrupt::pass_on(&session);
         notation_engine::resolve(&session, &args.id, &answer, &RunOptions::default())
             .await
             .map_err(|error| wiring.failure(error))

@@ -12,6 +12,7 @@ use crate::{
     command::run::{self, Wanted},
     exit::Exit,
     failure::{Failure, Outcome},
+    interrupt,
     printer::Printer,
     progress::Teller,
     project,
@@ -73,6 +74,7 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
             let session =
                 run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));
             session::block_on(async {
+                interrupt::pass_on(&session);
                 notation_engine::forget(&session, id, &RunOptions::default())
                     .await
                     .map_err(|error| wiring.failure(error))

@@ -18,6 +18,8 @@ use notation_runtime::{
 #[derive(Default)]
 pub struct Plane {
     runtime: Mutex<Option<Arc<Runtime>>>,
+    /// Host name under which the control plane is known; no worker is reached by it.
+    own_name: Option<String>,
 }
 
 /// Module bytes from the host's artifacts; the host is there before the first version starts.
@@ -43,6 +45,14 @@ impl Blobs for HostBlobs {
 }
 
 impl Plane {
+    /// For a control plane that clients know under a name.
+    pub fn beside(own_name: Option<String>) -> Plane {
+        Plane {
+            own_name,
+            ..Plane::default()
+        }
+    }
+
     /// From now on workers run here.
     pub fn run_on(&self, runtime: Runtime) {
         *self.lock() = Some(Arc::new(runtime));
@@ -103,10 +113,13 @@ impl DataPlane for Plane {
                 String::from_utf8_lossy(value.expose()).into_owned(),
             ))
         };
-        let plan = derive(
+        let mut plan = derive(
             snapshot.tenants.iter().map(|(_, tenant)| &tenant.world),
             &sealed,
         );
+        if let Some(own) = &self.own_name {
+            plan.endpoints.remove(own);
+        }
         runtime
             .converge(plan)
             .await

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use notation_host::{Grant, Host, Scope, fresh_token};
+use notation_host::{Grant, Host, Origin, Scope, fresh_token};
 use notation_runtime::{DRAIN_DEADLINE, Runtime, RuntimeConfig, StartError, TracingLog};
 use serde_json::json;
 use tokio::{
@@ -120,13 +120,20 @@ async fn live(
     let kept = |port: fn(Ports) -> u16| kept.map(port);
     let api = bind(args.listen, kept(|ports| ports.api), folder).await?;
     let pages = bind(args.status, kept(|ports| ports.status), folder).await?;
-    let ingress = same_port(args.ingress, kept(|ports| ports.ingress));
+    let wanted = same_port(args.ingress, kept(|ports| ports.ingress));
     let blobs = Arc::new(HostBlobs::default());
+    let own_name = args.public_origin.as_ref().map(Origin::host);
+    let plane = Arc::new(Plane::beside(own_name));
+    // Before anything runs: what refuses to open has nothing to end.
+    let host = Host::open(config(args, folder)?, plane.clone())
+        .await
+        .map_err(|error| not_opened(&error, args, folder))?;
+    blobs.of(host.clone());
     let runtime = Runtime::start(RuntimeConfig {
         run_dir: folder.run_dir(),
         data_dir: folder.runtime(),
         workerd,
-        listen: ingress,
+        listen: wanted,
         scheme: args.ingress_scheme.into(),
         drain_deadline: DRAIN_DEADLINE,
         blobs: blobs.clone(),
@@ -134,13 +141,8 @@ async fn live(
     })
     .await
     .map_err(|error| not_started(&error, args.ingress, folder))?;
-    let plane = Arc::new(Plane::default());
     let ingress = runtime.listen();
     plane.run_on(runtime);
-    let host = Host::open(config(args, folder)?, plane.clone())
-        .await
-        .map_err(|error| not_opened(&error, args, folder))?;
-    blobs.of(host.clone());
     token(&host, folder).await?;
     let key = status_key(folder)?;
     host.converge().await;
@@ -279,7 +281,7 @@ fn same_port(given: SocketAddr, kept: Option<u16>) -> SocketAddr {
     }
 }
 
-/// The token of the folder; made and installed when there is none.
+/// The token of the folder; made and installed when there is none, or it was revoked.
 async fn token(host: &Host, folder: &Folder) -> Result<(), Failure> {
     let failed = |error: notation_host::HostError| {
         Failure::new(
@@ -305,7 +307,8 @@ async fn token(host: &Host, folder: &Folder) -> Result<(), Failure> {
         scopes: BTreeSet::from([Scope::Api, Scope::Sealed]),
         label: TOKEN.into(),
     };
-    let text = folder.secret(TOKEN).unwrap_or_else(fresh_token);
+    // Never the text that was there: whoever revoked it meant that.
+    let text = fresh_token();
     folder.keep_secret(TOKEN, &text).map_err(unusable)?;
     host.install_token(&text, grant).await.map_err(failed)?;
     Ok(())

@@ -74,13 +74,16 @@ fn limits_are_what_the_flags_say() {
     let mut byte = [0];
     holder.read_exact(&mut byte).unwrap();
     // A connection that ended a moment ago may still have its place.
-    let refused = loop {
-        match served.ask("GET", "/healthz", "", "") {
+    let unless_crowded = |path: &str| loop {
+        match served.ask("GET", path, "", "") {
             (503, _) => thread::yield_now(),
             answer => break answer,
         }
     };
-    answers(refused, 429, "rate_limited");
+    let forms = format!("{API}/forms");
+    answers(unless_crowded(&forms), 429, "rate_limited");
+    // Whether it lives can be asked all the same.
+    answers(unless_crowded("/healthz"), 200, "ok");
     // Two connections are all; the third is told so.
     let mut silent = open("GET /healthz");
     answers(
@@ -149,6 +152,23 @@ fn whoever_runs_it_administers_it_over_its_socket() {
     let (_folder, status) = served.ends();
     assert_eq!(status, Some(0));
     assert!(!data.join("admin.sock").exists());
+}
+
+#[test]
+fn the_folder_s_own_token_stays_revoked_and_another_takes_its_place() {
+    let served = Served::with(&[]);
+    let leaked = served.file("token");
+    let listed = served.admin(&["token", "list"]).exits(0).event("host");
+    let id = listed["tokens"][0]["id"].as_str().unwrap().to_owned();
+    served.admin(&["token", "revoke", &id]).exits(0);
+    let forms = format!("{API}/forms");
+    assert_eq!(served.ask("GET", &forms, "", "").0, 401);
+    let (folder, _) = served.ends();
+    let served = Served::again(folder, &[]);
+    assert_ne!(served.file("token"), leaked);
+    assert_ne!(served.ask("GET", &forms, "", "").0, 401);
+    fs::write(served.data().join("token"), &leaked).unwrap();
+    assert_eq!(served.ask("GET", &forms, "", "").0, 401);
 }
 
 #[test]
@@ -309,10 +329,10 @@ fn data_of_a_newer_version_is_refused_with_the_way_out() {
         .says("host::newer_data")
         .says("has format 1000")
         .says("backup");
-    fs::write(store.with_extension("format-2.sqlite"), "").unwrap();
+    fs::write(store.with_extension("format-3.sqlite"), "").unwrap();
     run(&["host", "serve", "--data", data.to_str().unwrap()])
         .exits(1)
-        .says("host.format-2.sqlite");
+        .says("host.format-3.sqlite");
 }
 
 #[test]

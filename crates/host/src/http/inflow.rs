@@ -14,6 +14,8 @@ pub struct Inflow {
     body: Body,
     patience: Duration,
     deadline: Instant,
+    /// What must still be true when it has come to its end.
+    at_end: Option<Box<dyn Fn() -> Result<(), ApiError> + Send + Sync>>,
 }
 
 impl Inflow {
@@ -23,7 +25,13 @@ impl Inflow {
             body,
             patience,
             deadline: Instant::now() + whole,
+            at_end: None,
         }
+    }
+
+    /// Asks once more at the end whether the request may go on.
+    pub fn ends_if(&mut self, may: impl Fn() -> Result<(), ApiError> + Send + Sync + 'static) {
+        self.at_end = Some(Box::new(may));
     }
 
     /// The next bytes; `None` at the end.
@@ -35,7 +43,12 @@ impl Inflow {
                 ApiError::new(ErrorCode::DeadlineExceeded, "the body does not arrive")
             })?;
             match frame {
-                None => return Ok(None),
+                None => {
+                    return match &self.at_end {
+                        Some(may) => may().map(|()| None),
+                        None => Ok(None),
+                    };
+                }
                 Some(Err(_)) => return Err(ApiError::invalid("the body ended early")),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {

@@ -239,6 +239,7 @@ pub(super) fn resource(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Resou
         pins: pins.into_iter().map(PinRow::pin).collect(),
         native_id: row.get::<_, Option<String>>("native_id")?.map(Arc::from),
         touches: u64::try_from(counter("touches")?).unwrap_or_default(),
+        made: u64::try_from(counter("made")?).unwrap_or_default(),
         condition,
     }))
 }

@@ -50,6 +50,10 @@ ALTER TABLE operation ADD COLUMN created TEXT NOT NULL DEFAULT '';
 UPDATE operation SET created = strftime('%Y-%m-%dT%H:%M:%SZ', 'now');
 CREATE INDEX replay_created ON replay (created);
 ",
+    // Resources of before are older than any that follow; among them nobody is.
+    "
+ALTER TABLE resource ADD COLUMN made INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 /// Sets the connection up and applies missing migrations.

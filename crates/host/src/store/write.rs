@@ -184,7 +184,7 @@ fn put_resource(connection: &Connection, tenant: &str, it: &Resource) -> rusqlit
         .prepare_cached("DELETE FROM resource WHERE uid = ?1")?
         .execute([it.uid.as_str()])?;
     let sql = "INSERT INTO resource VALUES \
-               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+               (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
     connection.prepare_cached(sql)?.execute(params![
         it.uid.as_str(),
         tenant,
@@ -202,6 +202,7 @@ fn put_resource(connection: &Connection, tenant: &str, it: &Resource) -> rusqlit
         it.native_id.as_deref(),
         integer(it.touches),
         json(&ConditionRow::of(&it.condition)),
+        integer(it.made),
     ])?;
     Ok(())
 }

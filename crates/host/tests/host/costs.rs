@@ -42,6 +42,7 @@ impl Judge {
             origin: Origin::Apply(Review::Fits),
             accepted: None,
             fresh: Uid::new(format!("u{}", self.minted)),
+            made: self.minted as u64,
         })
     }
 

@@ -198,3 +198,37 @@ async fn refusals_tell_the_order_of_taking_a_pair_apart() {
     assert!(reverted);
     client.remove("ModuleWorker", "b").await;
 }
+
+#[tokio::test]
+async fn a_deployment_follows_its_worker_s_name_though_attachments_hold_the_one_that_is_gone() {
+    let bench = Bench::start().await;
+    let client = bench.t1();
+    client.serving("w", &["fetch", "scheduled"]).await;
+    client.make("WorkerEndpoint", "e", endpoint_spec("w")).await;
+    let url = client.read("WorkerEndpoint", "e").await.resource();
+    client
+        .make("WorkerCronTrigger", "c", cron_spec("w", "* * * * *"))
+        .await;
+    client.vanish("ModuleWorker", "w").await;
+    client.worker("w").await;
+    client.version("w", "new", &["fetch", "scheduled"]).await;
+    // The plan of a client: the deployment first, then what is attached to the worker.
+    client.weigh("w", &[("new", 10_000)]).await.updated();
+    client
+        .update("WorkerEndpoint", "e", endpoint_spec("w"))
+        .await
+        .updated();
+    client
+        .update("WorkerCronTrigger", "c", cron_spec("w", "* * * * *"))
+        .await
+        .updated();
+    let now = client.read("WorkerEndpoint", "e").await.resource();
+    assert_eq!(ready(&now).0, "True");
+    assert_eq!(now.metadata.uid, url.metadata.uid, "its address stays");
+    // From here on they are the new worker's own and protect it again.
+    client.version("w", "less", &["fetch"]).await;
+    client
+        .weigh("w", &[("less", 10_000)])
+        .await
+        .refused("unsupported_capability");
+}

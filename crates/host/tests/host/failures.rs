@@ -160,3 +160,69 @@ async fn a_store_that_cannot_be_written_is_read_and_found_writable_again() {
     assert_eq!(client.get("/readyz").await.status, 200);
     client.create_document(&late).await.created();
 }
+
+/// A data plane whose checks wait to be told, and counts how many do.
+#[derive(Default)]
+struct Waiting {
+    checks: std::sync::atomic::AtomicUsize,
+    arrived: tokio::sync::Notify,
+    go: tokio::sync::Notify,
+}
+
+#[async_trait]
+impl DataPlane for Waiting {
+    async fn inspect(&self, bundle: &BundleSource) -> Exports {
+        let text = bundle.main_module().await.unwrap();
+        if text.starts_with(b"for(;;)") {
+            self.checks
+                .fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            self.arrived.notify_one();
+            self.go.notified().await;
+        }
+        Exports::Known(["fetch".to_owned()].into())
+    }
+
+    async fn converge(&self, _snapshot: &Snapshot) -> Result<(), ConvergeError> {
+        Ok(())
+    }
+
+    async fn migrate(
+        &self,
+        _database: &Uid,
+        _files: &[(LedgerEntry, Bytes)],
+    ) -> Result<(), (usize, String)> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn endless_modules_of_one_tenant_leave_room_for_those_of_another() {
+    let plane = Arc::new(Waiting::default());
+    let bench = Bench::start_with(plane.clone()).await;
+    let mut creates = tokio::task::JoinSet::new();
+    for n in 0..6 {
+        let client = bench.t1();
+        client.worker(&format!("w{n}")).await;
+        let bundle = format!("b{n}");
+        client.bundle(&bundle, &format!("for(;;); // {n}")).await;
+        let spec = version_spec(&format!("w{n}"), &bundle, &["fetch"]);
+        creates.spawn(async move { client.create("WorkerVersion", &bundle, spec).await.status });
+    }
+    plane.arrived.notified().await;
+    let other = bench.t2();
+    other.worker("w").await;
+    other.bundle("b", FETCH_ONLY).await;
+    other
+        .create("WorkerVersion", "v", version_spec("w", "b", &["fetch"]))
+        .await
+        .created();
+    let checks = || plane.checks.load(std::sync::atomic::Ordering::SeqCst);
+    assert!(checks() <= 2, "{}", checks());
+    while let Some(status) = tokio::select! {
+        status = creates.join_next() => status,
+        () = async { loop { plane.go.notify_waiters(); tokio::task::yield_now().await } } => None,
+    } {
+        assert_eq!(status.unwrap(), 201);
+    }
+    assert_eq!(checks(), 6);
+}

@@ -144,9 +144,17 @@ async fn too_many_requests_at_once_are_told_to_come_again() {
         ..config(&temp.path().join("data"))
     })
     .await;
-    let answer = bench.t1().get("/healthz").await;
+    let answer = bench
+        .t1()
+        .get("/apis/forms.takoform.com/v1beta1/forms")
+        .await;
     answer.refused("rate_limited");
     assert!(answer.retry_after.is_some());
+    // Strangers and probes take no place, so they wait for none.
+    let stranger = bench.t1().anonymous();
+    let asked = stranger.get("/apis/forms.takoform.com/v1beta1/forms").await;
+    asked.refused("unauthenticated");
+    assert_eq!(stranger.get("/healthz").await.status, 200);
 }
 
 #[tokio::test]

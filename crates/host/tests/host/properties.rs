@@ -112,6 +112,7 @@ fn put_of(
         origin: Origin::Apply(Review::Fits),
         accepted: None,
         fresh: Uid::new(format!("u{fresh}")),
+        made: fresh as u64,
     }
 }
 

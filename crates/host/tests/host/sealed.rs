@@ -225,3 +225,94 @@ async fn a_folder_whose_key_is_not_the_one_of_its_values_is_refused_and_left_alo
     let names = bench.t1().get(&values("w")).await.is(200);
     assert!(names.text().contains("API_KEY"), "{}", names.text());
 }
+
+#[tokio::test]
+async fn a_token_that_is_revoked_while_a_body_arrives_changes_nothing() {
+    let bench = Bench::plain().await;
+    let client = bench.t1();
+    let late = client.document("EdgeKVNamespace", "late", json!({}));
+    let body = client.reviewed(&late, None).await.to_string();
+    let (first, rest) = body.split_at(body.len() / 2);
+    let address = bench.base.trim_start_matches("http://");
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "PUT {} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer t1p1\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nIdempotency-Key: {}\r\nIf-None-Match: *\r\nExpect: 100-continue\r\n\
+         Connection: close\r\n\r\n",
+        client.path(&late),
+        body.len(),
+        key()
+    );
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // It was let in and is waited for.
+    let mut go = [0; 12];
+    stream.read_exact(&mut go).await.unwrap();
+    assert_eq!(&go, b"HTTP/1.1 100");
+    stream.write_all(first.as_bytes()).await.unwrap();
+    let tokens = bench.host.tokens();
+    let own = tokens
+        .iter()
+        .find(|token| token.grant.principal == "p1" && token.grant.tenant == "t1");
+    assert!(bench.host.revoke_token(&own.unwrap().id).await.unwrap());
+    stream.write_all(rest.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.contains("HTTP/1.1 401"), "{answer}");
+    bench.t1p2().absent("EdgeKVNamespace", "late").await;
+}
+
+#[tokio::test]
+async fn names_of_tenants_and_principals_are_one_printable_word() {
+    let bench = Bench::plain().await;
+    let grant = |tenant: &str, principal: &str, label: &str| Grant {
+        tenant: tenant.to_owned(),
+        principal: principal.to_owned(),
+        scopes: [Scope::Api].into(),
+        label: label.to_owned(),
+    };
+    let count = bench.host.tokens().len();
+    let long = "x".repeat(129);
+    for (tenant, principal, label) in [
+        ("", "p", ""),
+        ("a\nb", "p", ""),
+        ("a b", "p", ""),
+        ("..", "p", ""),
+        ("a/b", "p", ""),
+        ("t", "\u{1b}[31m", ""),
+        ("t", " ", ""),
+        ("t", "p", "l\nx"),
+        (&long, "p", ""),
+    ] {
+        let refused = bench
+            .host
+            .create_token(grant(tenant, principal, label))
+            .await;
+        assert!(refused.is_err(), "{tenant:?} {principal:?} {label:?}");
+    }
+    assert_eq!(bench.host.tokens().len(), count);
+    let made = bench
+        .host
+        .create_token(grant("Größe-1", "ci@example.com", "for CI"))
+        .await;
+    made.unwrap();
+}
+
+#[tokio::test]
+async fn a_version_that_lacks_many_values_says_so_in_at_most_4096_characters() {
+    let bench = Bench::plain().await;
+    let client = bench.t1();
+    client.worker("w").await;
+    client.bundle("b", FETCH_ONLY).await;
+    let names: Vec<String> = (0..64).map(|n| format!("V{n:0>62}")).collect();
+    let spec = with(
+        version_spec("w", "b", &["fetch"]),
+        "requiredSensitiveVars",
+        json!(names),
+    );
+    client.create("WorkerVersion", "v", spec).await.created();
+    let read = client.read("WorkerVersion", "v").await.updated();
+    let message = read.status.conditions[0].message.as_ref().unwrap();
+    assert_eq!(message.chars().count(), 4096);
+    assert_eq!(ready(&read).2.chars().count(), 256);
+}

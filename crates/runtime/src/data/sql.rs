@@ -186,7 +186,7 @@ pub(super) fn migrate_file(
         Policy::Migration,
         Ending::Commit,
         |connection| {
-            connection.execute_batch(sql).map_err(told)?;
+            connection.execute_batch(whole(sql)?).map_err(told)?;
             policy::lift(connection)?;
             record(connection)?;
             Ok(())
@@ -255,13 +255,21 @@ fn too_large() -> Refusal {
     refused(format!("a value has at most {MOST_VALUE_BYTES} bytes"))
 }
 
+/// A text that is read to its end: SQLite takes U+0000 for the end of a statement.
+fn whole(sql: &str) -> Result<&str, Refusal> {
+    if sql.contains('\0') {
+        return Err(refused("the text has U+0000 in it"));
+    }
+    Ok(sql)
+}
+
 fn step(
     connection: &Connection,
     sql: &str,
     params: &[rusqlite::types::Value],
     budget: &mut usize,
 ) -> Result<Output, Refusal> {
-    let mut statement = connection.prepare(sql).map_err(told)?;
+    let mut statement = connection.prepare(whole(sql)?).map_err(told)?;
     if statement.parameter_count() != params.len() {
         let (wanted, given) = (statement.parameter_count(), params.len());
         return Err(refused(format!(
