@@ -28,6 +28,7 @@ fn a_pair_is_created_through_one_placeholder() {
     assert_eq!(find("b", "complete")["transition"], "create");
     assert_eq!(find("a", "complete")["transition"], "update");
     assert_eq!(plan["cycles"][0]["passes"], 3);
+    assert_eq!(plan["cycles"][0]["may_write"], json!([]));
     assert_eq!(plan["summary"]["create"], 2);
     assert_eq!(plan["summary"]["update"], 1);
     let ran = shop
@@ -170,6 +171,12 @@ fn outputs_that_change_on_every_update_are_named_and_end_the_run() {
             .replace("service: b.Name", "version: b.versionId")
             .replace("service: a.Name", "version: a.versionId"),
     );
+    let mut again = shop.plan_json()["cycles"][0]["may_write"].clone();
+    again
+        .as_array_mut()
+        .unwrap()
+        .sort_by_key(ToString::to_string);
+    assert_eq!(again, json!(["a", "b"]));
     for round in 0..2 {
         let ran = shop.deploy().exits(3);
         let said = flat(&ran.said());

@@ -86,6 +86,7 @@ fn cycle(cycle: &Cycle) -> Json {
         "members": names(&cycle.members),
         "placeholders": names(&cycle.placeholders),
         "passes": cycle.passes,
+        "may_write": names(&cycle.may_write),
     })
 }
 
