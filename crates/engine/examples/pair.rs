@@ -27,7 +27,7 @@ impl EventSink for Narrator {
 fn worker(id: &str, peer: &str) -> Result<Desired, Box<dyn Error>> {
     let name = OutputRef {
         resource: peer.parse()?,
-        path: vec![Segment::Key("Name".into())],
+        path: [Segment::Key("Name".into())].into(),
     };
     let binding = Map::from([
         ("type".to_owned(), Expr::from("service")),

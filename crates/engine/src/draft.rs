@@ -1,8 +1,8 @@
 //! Records as a call will leave them, and as its answer, or a look, makes them.
 
 use notation_model::{
-    Desired, Incarnation, Params, Record, ResourceType, Role, SecretValue, Shape, Standing, Value,
-    Via,
+    Desired, Incarnation, Params, Record, ResourceType, Role, SecretValue, Shape, Standing, Text,
+    Value, Via,
 };
 use notation_planner::{Intended, differing};
 use notation_provider::{Found, Object};
@@ -14,7 +14,7 @@ pub(crate) struct Resolved {
     /// Parameters of the placeholder.
     pub config: Params,
     /// Contributions in call order; empty for a placeholder.
-    pub contributions: Vec<(String, Value)>,
+    pub contributions: Vec<(Text, Value)>,
 }
 
 /// The record of a staying incarnation once it has `shape`. Outputs are those of `before`, with
@@ -38,7 +38,7 @@ pub(crate) fn staying(
     });
     let key = match before {
         Some(record) => record.key.clone(),
-        None => key_in(ty, &params),
+        None => key_in(ty, &params).into(),
     };
     Record {
         incarnation: incarnation.clone(),
@@ -84,7 +84,7 @@ pub(crate) fn answered(ty: &ResourceType, draft: &Record, object: Object) -> Rec
         outputs.insert(name.clone(), hidden(ty, &name, value));
     }
     Record {
-        key: object.key,
+        key: object.key.into(),
         outputs,
         ..draft.clone()
     }
@@ -96,7 +96,7 @@ pub(crate) fn found(ty: &ResourceType, draft: &Record, found: Found) -> Record {
     let mut record = answered(ty, draft, found.object);
     let seen = found.params.into_iter().filter(|(name, _)| {
         ty.fields
-            .get(name)
+            .get(name.as_str())
             .is_some_and(|field| field.role == Role::Param)
     });
     let seen: Params = seen
@@ -130,7 +130,7 @@ pub(crate) fn taken_up(
     found: Found,
 ) -> Record {
     let there = found.params.into_iter().filter(|(name, _)| {
-        let field = ty.fields.get(name);
+        let field = ty.fields.get(name.as_str());
         field.is_some_and(|field| field.role == Role::Param)
     });
     let applied: Params = there
@@ -148,7 +148,7 @@ pub(crate) fn taken_up(
         ty: ty.name.clone(),
         shape: Shape::Complete,
         standing: Standing::Current,
-        key: String::new(),
+        key: Text::new(),
         applied,
         config,
         contributions: Vec::new(),

@@ -130,7 +130,7 @@ struct Ahead<'a> {
 impl Scope for Ahead<'_> {
     fn output(&self, source: &OutputRef) -> Option<Value> {
         if self.written.contains(&source.resource) {
-            return Some(Value::Unknown(Unknown::output(source.clone())));
+            return Some(Unknown::output(source.clone()).into());
         }
         self.now.output(source)
     }

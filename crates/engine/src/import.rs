@@ -63,7 +63,7 @@ async fn import_held(
     if let Some(record) = recovered.records.values().find(recorded) {
         return Err(EngineError::AlreadyRecorded {
             resource: record.incarnation.resource.clone(),
-            key: record.key.clone(),
+            key: record.key.to_string(),
         });
     }
     let generation = of_resource

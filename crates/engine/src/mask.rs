@@ -55,7 +55,7 @@ impl Mask {
 /// How a message would show it.
 fn shown(value: &Value) -> Option<String> {
     match value {
-        Value::Text(text) if !text.is_empty() => Some(text.clone()),
+        Value::Text(text) if !text.is_empty() => Some(text.to_string()),
         Value::Int(number) => Some(number.to_string()),
         Value::Float(number) => Some(number.to_string()),
         Value::Null

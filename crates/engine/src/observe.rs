@@ -59,7 +59,7 @@ pub(crate) async fn observe(
             }
             Err(reason) => failures.push(ObserveFailure {
                 resource: record.incarnation.resource.clone(),
-                key: record.key.clone(),
+                key: record.key.to_string(),
                 reason,
             }),
         }

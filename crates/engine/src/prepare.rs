@@ -324,7 +324,7 @@ async fn look_around(
         } else {
             lost.push(LostTags {
                 resource: incarnation.resource,
-                key: record.key.clone(),
+                key: record.key.to_string(),
             });
         }
     }

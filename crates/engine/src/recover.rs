@@ -97,7 +97,7 @@ pub(crate) async fn look(
             Ok(fate) => recovered.take(open, fate, looker.session.registry.types()),
             Err(error) => unread.push(ObserveFailure {
                 resource: open.incarnation().resource.clone(),
-                key: open.intent.draft.key.clone(),
+                key: open.intent.draft.key.to_string(),
                 reason: error.to_string(),
             }),
         }
@@ -251,7 +251,7 @@ impl Recovered {
         let failure = |reason: String| {
             EngineError::Observe(vec![ObserveFailure {
                 resource: open.incarnation().resource.clone(),
-                key: open.intent.draft.key.clone(),
+                key: open.intent.draft.key.to_string(),
                 reason,
             }])
         };

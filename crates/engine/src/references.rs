@@ -84,7 +84,7 @@ fn named(
     };
     let mut edges: Vec<RecordedEdge> = Vec::new();
     for (name, value) in holder.applied.iter() {
-        let Some(field) = ty.fields.get(name).filter(|field| !field.key) else {
+        let Some(field) = ty.fields.get(name.as_str()).filter(|field| !field.key) else {
             continue;
         };
         let contributed = holder.config.get(name) != Some(value);

@@ -380,7 +380,7 @@ fn known(params: &Params) -> Result<(), StepEnd> {
     match unknown {
         None => Ok(()),
         Some(unknown) => Err(StepEnd::failed(StepError::Unknown {
-            what: unknown.text.clone(),
+            what: unknown.text.to_string(),
         })),
     }
 }
@@ -451,12 +451,12 @@ fn sources(intended: &Intended, fields: &[String]) -> String {
     let config = intended
         .config
         .iter()
-        .filter(|(name, _)| fields.contains(name))
+        .filter(|(name, _)| fields.iter().any(|field| *name == field))
         .map(|(_, expr)| expr);
     let contributed = intended
         .contributions
         .iter()
-        .filter(|contribution| fields.contains(&contribution.field))
+        .filter(|contribution| fields.iter().any(|field| contribution.field == *field))
         .map(|contribution| &contribution.value);
     let read: BTreeSet<String> = config
         .chain(contributed)

@@ -44,7 +44,7 @@ pub(crate) async fn still_ours(
         .map_err(StepError::Provider)?;
     match found {
         Some(found) if !ours(&found) => Err(StepError::NotOurs {
-            key: record.key.clone(),
+            key: record.key.to_string(),
             owner: owner_text(&found.tags),
         }),
         Some(_) | None => Ok(()),

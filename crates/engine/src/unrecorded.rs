@@ -319,7 +319,7 @@ fn put_records(
             }
             told.push(TakenUp {
                 incarnation: incarnation.clone(),
-                key: record.key.clone(),
+                key: record.key.to_string(),
             });
             for record in changes_for(&records, None, record) {
                 changed.insert(record.incarnation.clone());

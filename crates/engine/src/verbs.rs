@@ -119,7 +119,7 @@ async fn resolve_held(line: &Line, id: &ResourceId, answer: &Answer) -> Result<(
         Answer::Absent => (Outcome::Closed, Vec::new()),
         Answer::Created { key } => {
             let mut record = last.intent.draft.clone();
-            record.key.clone_from(key);
+            record.key = key.as_str().into();
             let types = session.registry.types();
             let key_field = types.get(&record.ty).and_then(|ty| ty.key_field());
             if let Some((name, field)) = key_field {

@@ -179,7 +179,7 @@ impl Seen<'_> {
 
 impl Scope for Seen<'_> {
     fn output(&self, source: &OutputRef) -> Option<Value> {
-        let unknown = || Some(Value::Unknown(Unknown::output(source.clone())));
+        let unknown = || Some(Unknown::output(source.clone()).into());
         let Some(target) = self.reader.refers.get(&source.resource) else {
             return unknown();
         };
@@ -237,7 +237,7 @@ impl Scope for Exported<'_> {
             .last();
         match current {
             Some((_, record)) => source.read(&record.outputs),
-            None => Some(Value::Unknown(Unknown::output(source.clone()))),
+            None => Some(Unknown::output(source.clone()).into()),
         }
     }
 

@@ -20,12 +20,8 @@ async fn the_cloud_in_memory_and_the_one_in_a_folder_keep_the_contract() {
     let samples: Vec<Sample> = ["sim/Worker", "sim/Thing", "sim/Frozen"]
         .map(|ty| {
             let field = if ty == "sim/Worker" { "code" } else { "value" };
-            let params = |value: &str| {
-                Params::from([
-                    ("Name".into(), text("shop-dev-x")),
-                    (field.into(), text(value)),
-                ])
-            };
+            let params =
+                |value: &str| Params::from([("Name", text("shop-dev-x")), (field, text(value))]);
             let updated = (ty != "sim/Frozen").then(|| params("two"));
             Sample::new(
                 ty.parse().unwrap(),

@@ -99,7 +99,7 @@ async fn killed_at_random_instants() {
     let keys: Vec<String> = state
         .records
         .values()
-        .map(|record| record.key.clone())
+        .map(|record| record.key.to_string())
         .collect();
     let mut sorted = keys.clone();
     sorted.sort();

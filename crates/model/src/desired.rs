@@ -6,9 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use ecow::eco_format;
 use indexmap::IndexMap;
 
-use crate::{Expr, Map, Marks, ResourceId, ResourceType, SecretName, TypeName, TypeSet};
+use crate::{Expr, Map, Marks, ResourceId, ResourceType, SecretName, Text, TypeName, TypeSet};
 
 /// Everything a program asks for. The empty graph asks for nothing: it destroys.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +45,7 @@ pub struct Desired {
 #[derive(Debug, Clone)]
 pub struct Contribution {
     /// The field it goes to.
-    pub field: String,
+    pub field: Text,
     /// The value.
     pub value: Expr,
     /// Where `contribute` was called.
@@ -88,9 +89,9 @@ impl fmt::Debug for Origin {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Via {
     /// A reference at this place of the config, e.g. `vars.PEER`.
-    Config(String),
+    Config(Text),
     /// A reference in a value contributed to this field.
-    Contribution(String),
+    Contribution(Text),
     /// `dependOn`.
     DependOn,
 }
@@ -140,7 +141,7 @@ impl Desired {
                 edges.push(Edge {
                     from: &self.id,
                     to: &source.resource,
-                    via: Via::Config(format!("{field}{path}")),
+                    via: Via::Config(eco_format!("{field}{path}")),
                     field: Some(field),
                     origin: &self.origin,
                 });
@@ -187,7 +188,7 @@ impl Desired {
                 ty: ty.name.clone(),
             });
         }
-        let field_of = |contribution: &Contribution| ty.fields.get(&contribution.field);
+        let field_of = |contribution: &Contribution| ty.fields.get(contribution.field.as_str());
         if let Some(contribution) = self.contributions.iter().find(|contribution| {
             field_of(contribution).is_some_and(|field| {
                 field.presence == crate::Presence::Required
@@ -232,14 +233,14 @@ pub enum Obstacle {
     /// A required field is given by contribution alone.
     Required {
         /// Which field.
-        field: String,
+        field: Text,
         /// Of which type.
         ty: TypeName,
     },
     /// A contributed field cannot change after creation.
     Immutable {
         /// Which field.
-        field: String,
+        field: Text,
         /// Of which type.
         ty: TypeName,
     },

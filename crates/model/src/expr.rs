@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use crate::{Map, ResourceId, SecretName, SecretValue, Unknown, Value};
+use ecow::{EcoVec, eco_format};
+
+use crate::{Map, ResourceId, SecretName, SecretValue, Text, Unknown, Value};
 
 /// A value that may refer to outputs, names and secrets (`engine.md` §1).
 #[derive(Debug, Clone, PartialEq)]
@@ -33,13 +35,13 @@ pub struct OutputRef {
 }
 
 /// A way into a value, outermost first.
-pub type OutputPath = Vec<Segment>;
+pub type OutputPath = EcoVec<Segment>;
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Segment {
     /// Member of a map.
-    Key(String),
+    Key(Text),
     /// Item of a list, from 0.
     Index(usize),
 }
@@ -78,7 +80,7 @@ impl Expr {
             Expr::Name => scope.name().unwrap_or(Value::Null),
             Expr::Secret(name) => match scope.secret(name) {
                 Some(value) => Value::Secret(SecretValue::new(value)),
-                None => Value::Unknown(Unknown::secret(name)),
+                None => Unknown::secret(name).into(),
             },
             Expr::Join(parts) => join(parts.iter().map(|part| part.resolve(scope)).collect()),
             Expr::List(items) => {
@@ -150,7 +152,7 @@ fn join(parts: Vec<Value>) -> Value {
     let secret = parts.iter().any(|part| matches!(part, Value::Secret(_)));
     let sources: BTreeSet<OutputRef> = parts.iter().flat_map(Value::sources).collect();
     if parts.iter().all(Value::is_known) {
-        let text: String = parts.iter().map(plain_text).collect();
+        let text: Text = parts.iter().map(plain_text).collect();
         let text = Value::Text(text);
         return if secret {
             Value::Secret(SecretValue::new(text))
@@ -162,22 +164,23 @@ fn join(parts: Vec<Value>) -> Value {
         .iter()
         .map(|part| match part {
             Value::Unknown(unknown) if parts.len() == 1 => unknown.text.clone(),
-            Value::Unknown(unknown) => format!("${{{}}}", unknown.text),
-            Value::Secret(_) => "(secret)".to_owned(),
+            Value::Unknown(unknown) => eco_format!("${{{}}}", unknown.text),
+            Value::Secret(_) => "(secret)".into(),
             known => plain_text(known),
         })
         .collect();
-    Value::Unknown(Unknown { sources, text })
+    let sources = sources.into_iter().collect();
+    Unknown { sources, text }.into()
 }
 
 /// Text of a part of a template, as JavaScript would write it.
-fn plain_text(value: &Value) -> String {
+fn plain_text(value: &Value) -> Text {
     match value {
         Value::Text(text) => text.clone(),
         Value::Secret(secret) => plain_text(secret.reveal()),
         other => other
             .to_plain_json()
-            .map_or_else(String::new, |json| json.to_string()),
+            .map_or_else(Text::new, |json| json.to_string().into()),
     }
 }
 
@@ -203,7 +206,7 @@ impl OutputRef {
             return None;
         };
         match outputs.get(field)? {
-            Value::Unknown(_) => Some(Value::Unknown(Unknown::output(self.clone()))),
+            Value::Unknown(_) => Some(Unknown::output(self.clone()).into()),
             Value::Secret(secret) => follow(secret.reveal(), rest)
                 .map(|value| Value::Secret(SecretValue::new(value.clone()))),
             value => follow(value, rest).cloned(),

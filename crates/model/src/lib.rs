@@ -9,6 +9,7 @@ mod name;
 mod naming;
 mod record;
 mod resource_type;
+mod text;
 mod value;
 
 pub use collect::{CollectError, Collector};
@@ -21,4 +22,5 @@ pub use name::{
 pub use naming::{Charset, GeneratedName, NameKind, Naming, Owner, OwnerTags};
 pub use record::{Incarnation, Marks, Record, RecordedEdge, Shape, Standing};
 pub use resource_type::{Field, FieldKind, Look, Names, Presence, ResourceType, Role, TypeSet};
+pub use text::Text;
 pub use value::{Asset, Params, SecretValue, Unknown, Value, digest};

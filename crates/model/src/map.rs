@@ -1,6 +1,10 @@
 //! Maps by name: small, in key order, cheap to clone.
 
-use std::{collections::BTreeMap, fmt, mem, ops::Index, sync::Arc};
+use std::{collections::BTreeMap, fmt, mem, ops::Index};
+
+use ecow::EcoVec;
+
+use crate::Text;
 
 /// A map from names to values, ordered by name: parameters, outputs, members of a value.
 ///
@@ -9,37 +13,32 @@ use std::{collections::BTreeMap, fmt, mem, ops::Index, sync::Arc};
 /// what is applied, recorded and read again is mostly the same. Reads and changes like the maps
 /// of the standard library.
 #[derive(Clone)]
-pub struct Map<V>(Option<Arc<Vec<(String, V)>>>);
+pub struct Map<V>(EcoVec<(Text, V)>);
 
 impl<V> Map<V> {
     /// Without members.
     pub const fn new() -> Map<V> {
-        Map(None)
-    }
-
-    fn members(&self) -> &[(String, V)] {
-        self.0.as_deref().map_or(&[], Vec::as_slice)
+        Map(EcoVec::new())
     }
 
     fn find(&self, key: &str) -> Result<usize, usize> {
-        self.members()
-            .binary_search_by(|(name, _)| name.as_str().cmp(key))
+        self.0.binary_search_by(|(name, _)| name.as_str().cmp(key))
     }
 
     /// How many members.
     pub fn len(&self) -> usize {
-        self.members().len()
+        self.0.len()
     }
 
     /// True without members.
     pub fn is_empty(&self) -> bool {
-        self.members().is_empty()
+        self.0.is_empty()
     }
 
     /// The value of this name.
     pub fn get(&self, key: &str) -> Option<&V> {
         let place = self.find(key).ok()?;
-        Some(&self.members()[place].1)
+        Some(&self.0[place].1)
     }
 
     /// Whether there is a member of this name.
@@ -49,42 +48,44 @@ impl<V> Map<V> {
 
     /// The members, in key order.
     pub fn iter(&self) -> Iter<'_, V> {
-        self.members().iter().map(|(key, value)| (key, value))
+        self.0.iter().map(|(key, value)| (key, value))
     }
 
     /// The names, in order.
-    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &String> + Clone {
-        self.members().iter().map(|(key, _)| key)
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Text> + Clone {
+        self.0.iter().map(|(key, _)| key)
     }
 
     /// The values, in key order.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + Clone {
-        self.members().iter().map(|(_, value)| value)
+        self.0.iter().map(|(_, value)| value)
+    }
+
+    /// Takes all members away.
+    pub fn clear(&mut self) {
+        self.0 = EcoVec::new();
     }
 }
 
 /// The members of a map, in key order.
 pub type Iter<'a, V> =
-    std::iter::Map<std::slice::Iter<'a, (String, V)>, fn(&'a (String, V)) -> (&'a String, &'a V)>;
+    std::iter::Map<std::slice::Iter<'a, (Text, V)>, fn(&'a (Text, V)) -> (&'a Text, &'a V)>;
 
 /// Whoever changes a shared map gets a copy of its own first.
 impl<V: Clone> Map<V> {
-    fn own(&mut self) -> &mut Vec<(String, V)> {
-        Arc::make_mut(self.0.get_or_insert_default())
-    }
-
     /// The value of this name, to be changed.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut V> {
         let place = self.find(key).ok()?;
-        Some(&mut self.own()[place].1)
+        Some(&mut self.0.make_mut()[place].1)
     }
 
     /// Sets a member; returns what it was.
-    pub fn insert(&mut self, key: String, value: V) -> Option<V> {
+    pub fn insert(&mut self, key: impl Into<Text>, value: V) -> Option<V> {
+        let key = key.into();
         match self.find(&key) {
-            Ok(place) => Some(mem::replace(&mut self.own()[place].1, value)),
+            Ok(place) => Some(mem::replace(&mut self.0.make_mut()[place].1, value)),
             Err(place) => {
-                self.own().insert(place, (key, value));
+                self.0.insert(place, (key, value));
                 None
             }
         }
@@ -93,30 +94,23 @@ impl<V: Clone> Map<V> {
     /// Takes a member away.
     pub fn remove(&mut self, key: &str) -> Option<V> {
         let place = self.find(key).ok()?;
-        Some(self.own().remove(place).1)
-    }
-
-    /// Takes all members away.
-    pub fn clear(&mut self) {
-        self.0 = None;
+        Some(self.0.remove(place).1)
     }
 
     /// Keeps the members that are wanted.
-    pub fn retain(&mut self, mut wanted: impl FnMut(&String, &mut V) -> bool) {
-        if !self.is_empty() {
-            self.own().retain_mut(|(key, value)| wanted(key, value));
-        }
+    pub fn retain(&mut self, mut wanted: impl FnMut(&Text, &mut V) -> bool) {
+        self.0.retain(|(key, value)| wanted(key, value));
     }
 
     /// A member that may be there.
-    pub fn entry(&mut self, key: String) -> Entry<'_, V> {
+    pub fn entry(&mut self, key: impl Into<Text>) -> Entry<'_, V> {
+        let key = key.into();
         Entry { map: self, key }
     }
 
     /// The members, values to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&String, &mut V)> {
-        let members = self.0.as_mut().map(Arc::make_mut);
-        let members = members.into_iter().flatten();
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Text, &mut V)> {
+        let members = self.0.make_mut().iter_mut();
         members.map(|(key, value)| (&*key, value))
     }
 
@@ -135,7 +129,7 @@ impl<V: Clone> Map<V> {
 #[derive(Debug)]
 pub struct Entry<'m, V> {
     map: &'m mut Map<V>,
-    key: String,
+    key: Text,
 }
 
 impl<'m, V: Clone> Entry<'m, V> {
@@ -144,11 +138,11 @@ impl<'m, V: Clone> Entry<'m, V> {
         let place = match self.map.find(&self.key) {
             Ok(place) => place,
             Err(place) => {
-                self.map.own().insert(place, (self.key, make()));
+                self.map.0.insert(place, (self.key, make()));
                 place
             }
         };
-        &mut self.map.own()[place].1
+        &mut self.map.0.make_mut()[place].1
     }
 
     /// Its value, this one when it is not there.
@@ -159,18 +153,14 @@ impl<'m, V: Clone> Entry<'m, V> {
 
 impl<V: PartialEq> PartialEq for Map<V> {
     fn eq(&self, other: &Map<V>) -> bool {
-        let shared = match (&self.0, &other.0) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (None, None) => true,
-            (None, Some(_)) | (Some(_), None) => false,
-        };
-        shared || self.members() == other.members()
+        let shared = std::ptr::eq(self.0.as_slice(), other.0.as_slice());
+        shared || self.0 == other.0
     }
 }
 
 impl<V> Default for Map<V> {
     fn default() -> Map<V> {
-        Map(None)
+        Map::new()
     }
 }
 
@@ -189,9 +179,10 @@ impl<V> Index<&str> for Map<V> {
     }
 }
 
-impl<V: Clone> FromIterator<(String, V)> for Map<V> {
-    fn from_iter<I: IntoIterator<Item = (String, V)>>(members: I) -> Map<V> {
-        let mut members: Vec<(String, V)> = members.into_iter().collect();
+impl<K: Into<Text>, V: Clone> FromIterator<(K, V)> for Map<V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(members: I) -> Map<V> {
+        let members = members.into_iter();
+        let mut members: Vec<(Text, V)> = members.map(|(key, value)| (key.into(), value)).collect();
         // The last of a name counts; the order of equals is kept.
         members.sort_by(|(one, _), (other, _)| one.cmp(other));
         members.dedup_by(|later, earlier| {
@@ -201,13 +192,12 @@ impl<V: Clone> FromIterator<(String, V)> for Map<V> {
             }
             again
         });
-        members.shrink_to_fit();
-        Map((!members.is_empty()).then(|| Arc::new(members)))
+        Map(members.into())
     }
 }
 
-impl<V: Clone, const N: usize> From<[(String, V); N]> for Map<V> {
-    fn from(members: [(String, V); N]) -> Map<V> {
+impl<K: Into<Text>, V: Clone, const N: usize> From<[(K, V); N]> for Map<V> {
+    fn from(members: [(K, V); N]) -> Map<V> {
         members.into_iter().collect()
     }
 }
@@ -218,8 +208,8 @@ impl<V: Clone> From<BTreeMap<String, V>> for Map<V> {
     }
 }
 
-impl<V: Clone> Extend<(String, V)> for Map<V> {
-    fn extend<I: IntoIterator<Item = (String, V)>>(&mut self, members: I) {
+impl<K: Into<Text>, V: Clone> Extend<(K, V)> for Map<V> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, members: I) {
         for (key, value) in members {
             self.insert(key, value);
         }
@@ -227,18 +217,15 @@ impl<V: Clone> Extend<(String, V)> for Map<V> {
 }
 
 impl<V: Clone> IntoIterator for Map<V> {
-    type Item = (String, V);
-    type IntoIter = std::vec::IntoIter<(String, V)>;
+    type Item = (Text, V);
+    type IntoIter = ecow::vec::IntoIter<(Text, V)>;
     fn into_iter(self) -> Self::IntoIter {
-        self.0
-            .map(Arc::unwrap_or_clone)
-            .unwrap_or_default()
-            .into_iter()
+        self.0.into_iter()
     }
 }
 
 impl<'a, V> IntoIterator for &'a Map<V> {
-    type Item = (&'a String, &'a V);
+    type Item = (&'a Text, &'a V);
     type IntoIter = Iter<'a, V>;
     fn into_iter(self) -> Self::IntoIter {
         self.iter()

@@ -1,6 +1,8 @@
 //! Names that are checked once, where they enter (RFC 0005).
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, str::FromStr};
+
+use crate::Text;
 
 /// Why a text is not a name of the wanted kind. Source: `engine.md` §9, *Name-safe*.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -142,7 +144,7 @@ macro_rules! text_name {
     ($(#[$doc:meta])* $name:ident, $check:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
+        pub struct $name(Text);
 
         impl $name {
             /// The text.

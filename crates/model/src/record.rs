@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Params, ResourceId, TypeName, Value, Via};
+use crate::{Params, ResourceId, Text, TypeName, Value, Via};
 
 /// One physical life of a resource; a replacement is a new one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,14 +62,14 @@ pub struct Record {
     /// Current or superseded.
     pub standing: Standing,
     /// The object's key at the provider.
-    pub key: String,
+    pub key: Text,
     /// Parameters last applied.
     pub applied: Params,
     /// Parameters of the placeholder: config alone, resolved, defaults filled in.
     pub config: Params,
     /// Contributions last applied, resolved, in call order: field and value. Only for people and
     /// diffs; a revert needs `config` alone.
-    pub contributions: Vec<(String, Value)>,
+    pub contributions: Vec<(Text, Value)>,
     /// Outputs last seen, applied parameters included.
     pub outputs: Params,
     /// References recorded to the incarnation they were made to.

@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeSet, fmt};
 
+use ecow::eco_format;
 use sha2::{Digest as _, Sha256};
 
-use crate::{Map, OutputRef, SecretName};
+use crate::{Map, OutputRef, SecretName, Text};
 
 /// Parameters or outputs of one resource, by field name.
 pub type Params = Map<Value>;
@@ -21,9 +22,9 @@ pub enum Value {
     /// Any other number; always finite.
     Float(f64),
     /// A text.
-    Text(String),
+    Text(Text),
     /// Bytes known by their digest; the bytes travel beside the graph.
-    Asset(Asset),
+    Asset(Box<Asset>),
     /// A list.
     List(Vec<Value>),
     /// A map.
@@ -31,7 +32,7 @@ pub enum Value {
     /// A value that must not be shown or stored in clear.
     Secret(SecretValue),
     /// Not known before running. Only in forecasts; never reaches a provider.
-    Unknown(Unknown),
+    Unknown(Box<Unknown>),
 }
 
 /// Content-addressed bytes: SHA-256 in lower-case hex, and the length in bytes.
@@ -86,33 +87,33 @@ impl fmt::Debug for SecretValue {
 /// A value that only running can tell, and where it will come from (RFC 0011 §3, *Forecast*).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    /// Every output it is made of, at least one unless it is a missing secret.
-    pub sources: BTreeSet<OutputRef>,
+    /// Every output it is made of, sorted; at least one unless it is a missing secret.
+    pub sources: Vec<OutputRef>,
     /// How people see it, e.g. `b.ScriptName` or `https://${b.host}/`.
-    pub text: String,
+    pub text: Text,
 }
 
 impl Unknown {
     /// The token of one output.
     pub fn output(source: OutputRef) -> Unknown {
         Unknown {
-            text: source.to_string(),
-            sources: BTreeSet::from([source]),
+            text: eco_format!("{source}"),
+            sources: vec![source],
         }
     }
 
     /// The token of a secret whose value was not given to this planning.
     pub fn secret(name: &SecretName) -> Unknown {
         Unknown {
-            sources: BTreeSet::new(),
-            text: format!("secret({name})"),
+            sources: Vec::new(),
+            text: eco_format!("secret({name})"),
         }
     }
 }
 
 impl Value {
     /// A text value.
-    pub fn text(text: impl Into<String>) -> Value {
+    pub fn text(text: impl Into<Text>) -> Value {
         Value::Text(text.into())
     }
 
@@ -161,7 +162,7 @@ impl Value {
         let mut found = Vec::new();
         self.walk(&mut |value| {
             if let Value::Unknown(unknown) = value {
-                found.push(unknown)
+                found.push(&**unknown)
             }
         });
         found
@@ -172,7 +173,7 @@ impl Value {
         let mut found = Vec::new();
         self.walk(&mut |value| {
             if let Value::Asset(asset) = value {
-                found.push(asset)
+                found.push(&**asset)
             }
         });
         found
@@ -206,6 +207,16 @@ impl Value {
     }
 }
 
+impl From<Unknown> for Value {
+    fn from(unknown: Unknown) -> Value {
+        Value::Unknown(Box::new(unknown))
+    }
+}
+impl From<Asset> for Value {
+    fn from(asset: Asset) -> Value {
+        Value::Asset(Box::new(asset))
+    }
+}
 impl From<&str> for Value {
     fn from(text: &str) -> Value {
         Value::Text(text.into())
@@ -213,7 +224,7 @@ impl From<&str> for Value {
 }
 impl From<String> for Value {
     fn from(text: String) -> Value {
-        Value::Text(text)
+        Value::Text(text.into())
     }
 }
 impl From<bool> for Value {
@@ -241,7 +252,7 @@ impl From<serde_json::Value> for Value {
                 }
                 (None, float) => Value::Float(float.unwrap_or(f64::MAX)),
             },
-            Json::String(text) => Value::Text(text),
+            Json::String(text) => Value::Text(text.into()),
             Json::Array(items) => Value::List(items.into_iter().map(Value::from).collect()),
             Json::Object(members) => Value::Map(
                 members
@@ -261,7 +272,7 @@ impl Value {
         use serde_json::json;
         match self {
             Value::Secret(_) => json!({ "secret": true }),
-            Value::Unknown(unknown) => json!({ "unknown": unknown.text }),
+            Value::Unknown(unknown) => json!({ "unknown": unknown.text.as_str() }),
             Value::Asset(asset) => json!({ "asset": asset.digest, "bytes": asset.size_bytes }),
             other => other.map_json(&|value| value.to_display_json()),
         }
@@ -290,12 +301,12 @@ impl Value {
             Value::Bool(truth) => Json::Bool(*truth),
             Value::Int(int) => Json::from(*int),
             Value::Float(float) => Json::from(*float),
-            Value::Text(text) => Json::String(text.clone()),
+            Value::Text(text) => Json::String(text.to_string()),
             Value::List(items) => Json::Array(items.iter().map(each).collect()),
             Value::Map(members) => Json::Object(
                 members
                     .iter()
-                    .map(|(key, value)| (key.clone(), each(value)))
+                    .map(|(key, value)| (key.to_string(), each(value)))
                     .collect(),
             ),
             Value::Null | Value::Asset(_) | Value::Secret(_) | Value::Unknown(_) => Json::Null,

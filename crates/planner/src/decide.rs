@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use notation_model::{Params, Record, ResourceType, Value};
+use notation_model::{Params, Record, ResourceType, Text, Value};
 
 use crate::Goal;
 
@@ -51,16 +51,18 @@ pub fn differing(ty: &ResourceType, before: &Params, after: &Params) -> Vec<Stri
     let known = ty
         .fields
         .keys()
+        .map(String::as_str)
         .filter(|name| before.contains_key(name) || after.contains_key(name));
-    let others: BTreeSet<&String> = before
+    let others: BTreeSet<&str> = before
         .keys()
         .chain(after.keys())
+        .map(Text::as_str)
         .filter(|name| !ty.fields.contains_key(*name))
         .collect();
     known
         .chain(others)
         .filter(|name| !same_field(ty, name, before.get(name), after.get(name)))
-        .cloned()
+        .map(str::to_owned)
         .collect()
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use notation_model::{Params, Record, RecordedEdge, ResourceType, Shape, Value};
+use notation_model::{Params, Record, RecordedEdge, ResourceType, Shape, Text, Value};
 
 use crate::{
     Act, Change, Forecast, Goal, Intended, Transition,
@@ -219,7 +219,7 @@ fn restated(
     Some(now)
 }
 
-fn contributions(survey: &Survey<'_, '_>, number: usize) -> Vec<(String, Value)> {
+fn contributions(survey: &Survey<'_, '_>, number: usize) -> Vec<(Text, Value)> {
     let wanted = &survey.program.wanted[number];
     wanted
         .desired

@@ -177,7 +177,7 @@ fn drifted(change: &Change) -> String {
 fn field_of(resource: &notation_model::ResourceId, field: &str) -> OutputRef {
     OutputRef {
         resource: resource.clone(),
-        path: vec![Segment::Key(field.to_owned())],
+        path: [Segment::Key(field.into())].into(),
     }
 }
 

@@ -336,7 +336,7 @@ impl Survey<'_, '_> {
                     continue;
                 }
                 outlook.name_cut = made.cut;
-                outlook.key = Some(Value::Text(made.name));
+                outlook.key = Some(Value::text(made.name));
                 outlook.key_given = true;
                 return outlook;
             },

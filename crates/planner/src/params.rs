@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use notation_model::{
     CollectError, Contribution, Expr, Map, Params, Presence, ResourceType, Scope, SecretValue,
-    Shape, Value,
+    Shape, Text, Value,
 };
 
 use crate::Intended;
@@ -45,7 +45,7 @@ pub fn contributions_of(
     ty: &ResourceType,
     intended: &Intended,
     scope: &dyn Scope,
-) -> Vec<(String, Value)> {
+) -> Vec<(Text, Value)> {
     intended
         .contributions
         .iter()

@@ -255,7 +255,10 @@ fn look<'a>(
         let after = params
             .get(field)
             .map(|value| hide(ty, field, value.clone()));
-        let sensitive = ty.fields.get(field).is_some_and(|field| field.sensitive);
+        let sensitive = ty
+            .fields
+            .get(field.as_str())
+            .is_some_and(|field| field.sensitive);
         let unanswered = after.is_none() && (sensitive || *before == Value::Null);
         if unanswered || same_field(ty, field, Some(before), after.as_ref()) {
             continue;
@@ -272,7 +275,7 @@ fn look<'a>(
             }
         }
         drift.push(Change {
-            path: field.clone(),
+            path: field.to_string(),
             before: Some(before.clone()),
             after,
         });

@@ -3,9 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use notation_model::{Incarnation, Standing, Value, Via};
+use notation_model::{Incarnation, Standing, Text, Value, Via};
 
-use crate::{outlook::Survey, past::History, program::is_config};
+use crate::{
+    outlook::Survey,
+    past::{History, Past},
+    program::is_config,
+};
 
 /// One incarnation in play.
 #[derive(Debug, Clone)]
@@ -20,7 +24,7 @@ pub(crate) struct Life {
     pub cycle: Option<usize>,
     /// References of a staying one, one per target.
     pub needs: Vec<Need>,
-    /// Who is recorded to refer to a leaving one.
+    /// Who is recorded to refer to a leaving one; sorted.
     pub holders: Vec<Holder>,
     /// New incarnations made again that the recorded config of a live one refers to.
     pub missing: Vec<usize>,
@@ -49,7 +53,7 @@ pub(crate) struct Holder {
     /// The provider refuses to delete the target while one of them stands.
     pub holds: bool,
     /// The place of a reference, for people.
-    pub place: String,
+    pub place: Text,
 }
 
 impl Life {
@@ -61,6 +65,12 @@ impl Life {
     }
     pub fn is_kept(&self) -> bool {
         self.wanted.is_some() && self.past.is_some()
+    }
+
+    /// What one incarnation holds of this one.
+    pub fn held_by(&self, who: usize) -> Option<&Holder> {
+        let at = self.holders.binary_search_by_key(&who, |holder| holder.who);
+        at.ok().map(|at| &self.holders[at])
     }
 }
 
@@ -176,11 +186,13 @@ fn recorded_references(
     staying_count: usize,
 ) {
     let history = survey.history;
+    if lives.len() == staying_count && !history.past.iter().any(Past::gone) {
+        return;
+    }
     for who in 0..lives.len() {
         let Some(past) = lives[who].past else {
             continue;
         };
-        let mut held: Vec<(usize, Holder)> = Vec::new();
         for edge in &history.past[past].record.edges {
             let in_config = matches!(edge.via, Via::Config(_));
             let Some(target) = history.meant(&edge.to) else {
@@ -203,32 +215,32 @@ fn recorded_references(
                 continue;
             };
             let order = edge.via == Via::DependOn;
-            match held.iter_mut().find(|(to, _)| *to == target) {
-                Some((_, holder)) => {
+            let holders = &mut lives[target].holders;
+            match holders.last_mut().filter(|last| last.who == who) {
+                Some(holder) => {
                     holder.in_config |= in_config;
                     holder.only_order &= order;
                     holder.holds |= edge.holds;
                 }
-                None => held.push((
-                    target,
-                    Holder {
-                        who,
-                        in_config,
-                        only_order: order,
-                        holds: edge.holds,
-                        place: edge.via.to_string(),
+                None => holders.push(Holder {
+                    who,
+                    in_config,
+                    only_order: order,
+                    holds: edge.holds,
+                    place: match &edge.via {
+                        Via::Config(place) | Via::Contribution(place) => place.clone(),
+                        Via::DependOn => edge.via.to_string().into(),
                     },
-                )),
-            }
-        }
-        for (target, holder) in held {
-            let orders_two_removals = lives[who].wanted.is_none();
-            if !holder.only_order || orders_two_removals {
-                lives[target].holders.push(holder);
+                }),
             }
         }
         lives[who].missing.sort_unstable();
         lives[who].missing.dedup();
+    }
+    // Ordering orders two removals; whoever stays is held to nothing by it.
+    for life in &mut lives[staying_count..] {
+        let holds = |holder: &Holder| !holder.only_order || holder.who >= staying_count;
+        life.holders.retain(holds);
     }
 }
 
@@ -237,14 +249,14 @@ fn slots(survey: &Survey<'_, '_>, lives: &mut [Life], staying_count: usize) {
     if lives.len() == staying_count {
         return;
     }
-    let mut taken: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
+    let mut taken: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (index, life) in lives.iter().enumerate().skip(staying_count) {
         let Some(past) = life.past.map(|past| &survey.history.past[past]) else {
             continue;
         };
         if let Some(ty) = past.ty {
             taken
-                .entry((ty.identity_space.clone(), past.record.key.clone()))
+                .entry((ty.identity_space.as_str(), past.record.key.as_str()))
                 .or_default()
                 .push(index);
         }
@@ -256,8 +268,8 @@ fn slots(survey: &Survey<'_, '_>, lives: &mut [Life], staying_count: usize) {
         }
         let key = outlook.key.as_ref().and_then(Value::as_text);
         if let Some(key) = key {
-            let space = survey.program.wanted[number].ty.identity_space.clone();
-            if let Some(found) = taken.get(&(space, key.to_owned())) {
+            let space = survey.program.wanted[number].ty.identity_space.as_str();
+            if let Some(found) = taken.get(&(space, key)) {
                 life.slots = found.clone();
             }
         }

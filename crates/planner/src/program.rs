@@ -199,8 +199,8 @@ fn numbered<'a>(
 pub(crate) fn contributed_fields(desired: &Desired) -> Vec<String> {
     let mut fields: Vec<String> = Vec::new();
     for contribution in &desired.contributions {
-        if !fields.contains(&contribution.field) {
-            fields.push(contribution.field.clone());
+        if !fields.iter().any(|field| *field == contribution.field) {
+            fields.push(contribution.field.to_string());
         }
     }
     fields

@@ -129,7 +129,7 @@ impl fmt::Display for Unsettled {
 
 fn shown(value: &Value) -> String {
     match value {
-        Value::Text(text) => text.clone(),
+        Value::Text(text) => text.to_string(),
         Value::Secret(_) => "(secret)".to_owned(),
         other => other.to_display_json().to_string(),
     }
@@ -286,7 +286,7 @@ fn places(
         .map(|contribution| (&contribution.field, &contribution.value));
     for (field, expr) in config.chain(contributed) {
         let flattened = ty
-            .and_then(|ty| ty.fields.get(field))
+            .and_then(|ty| ty.fields.get(field.as_str()))
             .is_some_and(|declared| declared.collect == Some(Collector::Flatten));
         let offset = *lengths.get(field.as_str()).unwrap_or(&0);
         for (path, output) in expr.references() {
@@ -297,7 +297,7 @@ fn places(
             };
             let reader = Reader {
                 resource: member.resource.clone(),
-                field: field.clone(),
+                field: field.to_string(),
                 path,
             };
             found.push((reader, output.clone()));

@@ -26,7 +26,7 @@ impl Scope for View<'_, '_, '_> {
     fn output(&self, source: &OutputRef) -> Option<Value> {
         let survey = self.survey;
         let Some(peer) = survey.program.get(&source.resource) else {
-            return Some(Value::Unknown(Unknown::output(source.clone())));
+            return Some(Unknown::output(source.clone()).into());
         };
         let wanted = &survey.program.wanted[peer];
         let outlook = &survey.outlooks[peer];
@@ -68,10 +68,11 @@ impl Scope for View<'_, '_, '_> {
             Some(params) => match params.get(field) {
                 Some(value) if value.is_known() => source.read(params),
                 Some(Value::Unknown(token)) if source.path.len() == 1 => {
-                    Some(Value::Unknown(Unknown {
+                    let unknown = Unknown {
                         sources: token.sources.clone(),
-                        text: source.to_string(),
-                    }))
+                        text: source.to_string().into(),
+                    };
+                    Some(unknown.into())
                 }
                 Some(_) | None => {
                     let again = same_cycle && self.moment == Moment::Settled;
@@ -117,5 +118,5 @@ fn unknown(source: &OutputRef, again: bool) -> Value {
         // Another value than the one a step saw before: the two must not compare equal.
         token.text.push_str(" (settled)");
     }
-    Value::Unknown(token)
+    token.into()
 }

@@ -119,7 +119,7 @@ plan::duplicate_identity: a and b both claim sim/Thing "x"
 fn a_second_value_for_a_field_that_takes_one() {
     let mut graph = program("a W code=1; b W");
     let contribution = notation_model::Contribution {
-        field: "code".to_owned(),
+        field: "code".into(),
         value: "2".into(),
         origin: graph.resources[1].origin.clone(),
     };

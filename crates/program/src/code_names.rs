@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use notation_model::{
-    Collector, Desired, Expr, FieldKind, Names, OutputRef, ResourceType, Segment, Value,
+    Collector, Desired, Expr, FieldKind, Names, OutputRef, ResourceType, Segment, Text, Value,
 };
 
 use crate::{
@@ -114,7 +114,7 @@ fn fault(name: &str) -> Option<String> {
 
 /// Keys of a map.
 fn members<'a>(given: &Given<'a>, program: &Program<'_>) -> Vec<Named<'a>> {
-    let keys: Vec<&String> = match given.value {
+    let keys: Vec<&Text> = match given.value {
         Expr::Known(Value::Map(members)) => members.keys().collect(),
         Expr::Map(members) => members.keys().collect(),
         _ => return Vec::new(),
@@ -124,7 +124,7 @@ fn members<'a>(given: &Given<'a>, program: &Program<'_>) -> Vec<Named<'a>> {
             let mut path = given.path();
             path.push(key(name));
             Named {
-                name: name.clone(),
+                name: name.to_string(),
                 field: given.field,
                 place: locate::member(program.sources, given.origin, &path, Part::Key),
             }
@@ -182,16 +182,16 @@ impl<'g> Item<'_, 'g> {
         else {
             return None;
         };
-        let members: BTreeMap<&String, Expr> = match self.item {
+        let members: BTreeMap<&str, Expr> = match self.item {
             Expr::Known(Value::Map(members)) => {
                 let known = members.iter();
                 known
-                    .map(|(key, value)| (key, Expr::Known(value.clone())))
+                    .map(|(key, value)| (key.as_str(), Expr::Known(value.clone())))
                     .collect()
             }
             Expr::Map(members) => members
                 .iter()
-                .map(|(key, value)| (key, value.clone()))
+                .map(|(key, value)| (key.as_str(), value.clone()))
                 .collect(),
             // Only deploying can tell.
             Expr::Output(source)
@@ -214,10 +214,7 @@ impl<'g> Item<'_, 'g> {
                 return None;
             }
         };
-        for unknown in members
-            .keys()
-            .filter(|key| ![name, refers].contains(&key.as_str()))
-        {
+        for unknown in members.keys().filter(|key| ![name, refers].contains(key)) {
             problems.push(
                 self.wrong(format!(
                     "an item of `{}` has no member `{unknown}`",
@@ -230,7 +227,7 @@ impl<'g> Item<'_, 'g> {
         let value = |member: &str| {
             members
                 .iter()
-                .find(|(key, _)| key.as_str() == member)
+                .find(|(key, _)| **key == member)
                 .map(|(_, value)| value)
         };
         match value(refers) {
@@ -265,7 +262,7 @@ impl<'g> Item<'_, 'g> {
                     .argument(program, text)
                     .or_else(|| self.place(program, Some(name), Part::Value));
                 return Some(Named {
-                    name: text.clone(),
+                    name: text.to_string(),
                     field: self.given.field,
                     place,
                 });
@@ -310,7 +307,7 @@ impl<'g> Item<'_, 'g> {
                 };
                 target
                     .ty
-                    .is_none_or(|ty| ty.fields.contains_key(property))
+                    .is_none_or(|ty| ty.fields.contains_key(property.as_str()))
                     .then_some(())?;
                 let own = target.ty.is_none_or(|ty| ty.name == self.ty.name);
                 let right = own && is_output(source, output);

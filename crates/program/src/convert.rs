@@ -12,7 +12,7 @@ pub(crate) fn expression(raw: &RawValue, ids: &[ResourceId]) -> Expr {
         RawValue::Bool(truth) => Expr::Known(Value::Bool(*truth)),
         RawValue::Int(int) => Expr::Known(Value::Int(*int)),
         RawValue::Float(float) => Expr::Known(Value::Float(*float)),
-        RawValue::Text(text) => Expr::Known(Value::Text(text.clone())),
+        RawValue::Text(text) => Expr::Known(Value::Text(text.into())),
         RawValue::Output(resource, path) => Expr::Output(OutputRef {
             resource: ids[*resource].clone(),
             path: path.iter().map(segment).collect(),
@@ -49,7 +49,7 @@ pub(crate) fn expression(raw: &RawValue, ids: &[ResourceId]) -> Expr {
 pub(crate) fn segment(step: &RawStep) -> Segment {
     match step {
         RawStep::Index(index) => Segment::Index(*index),
-        RawStep::Key(key) => Segment::Key(key.clone()),
+        RawStep::Key(key) => Segment::Key(key.into()),
     }
 }
 

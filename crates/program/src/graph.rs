@@ -282,7 +282,7 @@ fn desired(
             .contributions
             .iter()
             .map(|contribution| Contribution {
-                field: contribution.field.clone(),
+                field: contribution.field.as_str().into(),
                 value: expression(&contribution.value, ids),
                 origin: origin_of(&contribution.stack),
             })
@@ -332,9 +332,9 @@ fn module_requests(
         .filter_map(|(field, value, origin, path)| match value {
             Expr::Known(Value::Text(file)) => Some((
                 desired.id.clone(),
-                field.clone(),
+                field.to_string(),
                 ModuleRequest {
-                    path: file.clone(),
+                    path: file.to_string(),
                     origin: origin.clone(),
                     at: path,
                 },

@@ -231,7 +231,7 @@ pub(crate) fn output_kind(source: &OutputRef, all: &Declarations<'_>) -> Option<
     let [Segment::Key(name)] = source.path.as_slice() else {
         return None;
     };
-    let field = all.get(&source.resource)?.ty?.fields.get(name)?;
+    let field = all.get(&source.resource)?.ty?.fields.get(name.as_str())?;
     match field.kind {
         FieldKind::Json => None,
         // What a module becomes is a map.
@@ -297,7 +297,7 @@ fn unknown_output(
     let target = all.get(&source.resource)?;
     let ty = target.ty?;
     let name = match source.path.first()? {
-        Segment::Key(name) => name.clone(),
+        Segment::Key(name) => name.to_string(),
         Segment::Index(index) => index.to_string(),
     };
     if let Some(field) = ty.fields.get(&name) {
@@ -312,7 +312,7 @@ fn unknown_output(
             return None;
         }
         let inner = source.path.get(1).map(|step| match step {
-            Segment::Key(name) => name.clone(),
+            Segment::Key(name) => name.to_string(),
             Segment::Index(index) => index.to_string(),
         })?;
         let problem = Problem::new(

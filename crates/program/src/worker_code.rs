@@ -87,7 +87,7 @@ pub(crate) async fn build(sources: &Sources, file: &Path) -> Result<CodeValue, V
     let mut keep = |bytes: Vec<u8>| {
         let asset = Asset::of(&bytes);
         assets.insert(asset.digest.clone(), bytes.into());
-        Value::Asset(asset)
+        Value::from(asset)
     };
     let value = Value::Map(Map::from([
         ("module".to_owned(), keep(bundle.code.into_bytes())),

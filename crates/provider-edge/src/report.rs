@@ -21,7 +21,7 @@ pub(crate) async fn object(host: &Host, script: &str, seen: &Seen) -> Result<Obj
         Some(endpoint) => address::url_of(endpoint, host.addresses.as_ref()).await?,
     };
     let version = serving(script, seen).map(|(_, version)| version.uid.clone());
-    let text = |text: Option<String>| text.map_or(Value::Null, Value::Text);
+    let text = |text: Option<String>| text.map_or(Value::Null, Value::from);
     Ok(Object {
         key: script.to_owned(),
         outputs: Map::from([
@@ -70,7 +70,7 @@ fn main(manifest: &Manifest, version: &Part) -> Option<Value> {
             .iter()
             .flatten()
             .find(|module| module.name == name)?;
-        Some(Value::Asset(Asset {
+        Some(Value::from(Asset {
             digest: module.digest.clone(),
             size_bytes: module.size,
         }))

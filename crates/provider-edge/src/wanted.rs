@@ -158,7 +158,7 @@ fn code(main: Option<&Value>) -> Result<Code, OpError> {
         return Err(refused("`main` is not a bundled module"));
     };
     let asset = |name: &str| match members.get(name) {
-        Some(Value::Asset(asset)) => Some(asset.clone()),
+        Some(Value::Asset(asset)) => Some(Asset::clone(asset)),
         _ => None,
     };
     let handlers = match members.get("handlers") {
@@ -225,7 +225,7 @@ fn secrets(secrets: Option<&Value>) -> Result<BTreeMap<String, Hidden>, OpError>
     members
         .iter()
         .map(|(name, value)| match value.as_text() {
-            Some(text) => Ok((name.clone(), Hidden(text.to_owned()))),
+            Some(text) => Ok((name.to_string(), Hidden(text.to_owned()))),
             None => Err(refused(&format!("`secrets.{name}` is not a text"))),
         })
         .collect()

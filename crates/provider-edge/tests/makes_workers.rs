@@ -210,7 +210,7 @@ async fn our_own_worker_is_not_overwritten_by_a_create() {
 async fn what_cannot_be_is_refused_before_anything_is_made() {
     let lab = Lab::new().await;
     let mut params = worker("api").params();
-    params.insert("bindings".into(), Value::List(vec![Value::text("auth")]));
+    params.insert("bindings", Value::List(vec![Value::text("auth")]));
     let ctx = notation_provider::OpContext {
         token: notation_provider::Token(fresh()),
         attempt: 1,

@@ -67,7 +67,7 @@ pub(crate) fn targets(params: &Map<String, Json>) -> Vec<&str> {
 pub(crate) fn to_json(params: &Params) -> Option<Map<String, Json>> {
     params
         .iter()
-        .map(|(name, value)| Some((name.clone(), value.to_plain_json()?)))
+        .map(|(name, value)| Some((name.to_string(), value.to_plain_json()?)))
         .collect()
 }
 

@@ -169,7 +169,7 @@ impl Suite<'_> {
         assert_eq!(found.object.key, key, "{}: under its key", ty.name);
         self.tags_name_the_owner(ty.tags, &found.tags);
         for (name, value) in params {
-            let field = ty.fields.get(name);
+            let field = ty.fields.get(name.as_str());
             let skipped =
                 field.is_some_and(|field| field.volatile || field.sensitive || field.unordered);
             if !skipped {

@@ -38,30 +38,24 @@ fn deployment(stage: &str) -> DeploymentId {
 pub fn sample(id: &str, generation: u32) -> Record {
     let secret = Value::Secret(SecretValue::new(Value::text("hunter2")));
     let applied = Params::from([
-        ("Name".into(), Value::text(id)),
-        ("null".into(), Value::Null),
-        ("truth".into(), Value::Bool(true)),
-        ("int".into(), Value::Int(-7)),
-        ("float".into(), Value::Float(1.5)),
-        ("whole".into(), Value::Float(2.0)),
-        ("secret".into(), secret.clone()),
+        ("Name", Value::text(id)),
+        ("null", Value::Null),
+        ("truth", Value::Bool(true)),
+        ("int", Value::Int(-7)),
+        ("float", Value::Float(1.5)),
+        ("whole", Value::Float(2.0)),
+        ("secret", secret.clone()),
+        ("list", Value::List(vec![Value::Int(1), secret.clone()])),
         (
-            "list".into(),
-            Value::List(vec![Value::Int(1), secret.clone()]),
+            "odd",
+            Value::Map(Map::from([("$secret", Value::text("no"))])),
         ),
-        (
-            "odd".into(),
-            Value::Map(Map::from([("$secret".into(), Value::text("no"))])),
-        ),
-        (
-            "asset".into(),
-            Value::Asset(notation_model::Asset::of(b"bytes")),
-        ),
+        ("asset", notation_model::Asset::of(b"bytes").into()),
     ]);
     let mut outputs = applied.clone();
     outputs.remove("null");
-    outputs.insert("arn".into(), Value::text("arn:1"));
-    outputs.insert("int".into(), Value::Int(8));
+    outputs.insert("arn", Value::text("arn:1"));
+    outputs.insert("int", Value::Int(8));
     let mut config = applied.clone();
     config.remove("list");
     let target = Incarnation {
@@ -81,7 +75,7 @@ pub fn sample(id: &str, generation: u32) -> Record {
         ty: "sim/Worker".parse().expect("a name"),
         shape: Shape::Complete,
         standing: Standing::Superseded,
-        key: format!("{id}-key"),
+        key: format!("{id}-key").into(),
         applied,
         config,
         contributions: vec![("list".into(), secret)],

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use notation_model::{
-    Asset, Incarnation, Marks, Params, Record, RecordedEdge, SecretValue, Shape, Standing, Value,
-    Via,
+    Asset, Incarnation, Marks, Params, Record, RecordedEdge, SecretValue, Shape, Standing, Text,
+    Value, Via,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -84,6 +84,15 @@ struct RecordText {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     former: Vec<String>,
     version: u64,
+}
+
+/// A key is mostly what some parameter says: then it is that very text.
+fn key_of(key: &str, applied: &Params) -> Text {
+    let said = applied.values().find_map(|value| match value {
+        Value::Text(text) if *text == key => Some(text.clone()),
+        _ => None,
+    });
+    said.unwrap_or_else(|| key.into())
 }
 
 fn no(truth: &bool) -> bool {
@@ -247,7 +256,7 @@ impl Format<'_> {
     }
 
     pub(crate) fn values(&self, values: &BTreeMap<String, Value>) -> Result<String, StoreError> {
-        Ok(text(&self.map_text(values.iter())?))
+        Ok(text(&self.map_text(values)?))
     }
 
     pub(crate) fn read_values(&self, text: &str) -> Result<BTreeMap<String, Value>, ReadError> {
@@ -277,7 +286,7 @@ impl Format<'_> {
             match outputs.get(name) {
                 Some(output) if output == value => drop(outputs.remove(name)),
                 Some(_) => {}
-                None => mute.push(name.clone()),
+                None => mute.push(name.to_string()),
             }
         }
         Ok(RecordText {
@@ -292,18 +301,18 @@ impl Format<'_> {
                 Standing::Current => StandingText::Current,
                 Standing::Superseded => StandingText::Superseded,
             },
-            key: record.key.clone(),
-            applied: self.map_text(record.applied.iter())?,
+            key: record.key.to_string(),
+            applied: self.map_text(&record.applied)?,
             config: match record.config == record.applied {
                 true => None,
-                false => Some(self.map_text(record.config.iter())?),
+                false => Some(self.map_text(&record.config)?),
             },
             contributions: record
                 .contributions
                 .iter()
-                .map(|(field, value)| Ok((field.clone(), self.value_text(value)?)))
+                .map(|(field, value)| Ok((field.to_string(), self.value_text(value)?)))
                 .collect::<Result<_, StoreError>>()?,
-            outputs: self.map_text(outputs.iter())?,
+            outputs: self.map_text(&outputs)?,
             mute,
             edges: record.edges.iter().map(edge_text).collect(),
             protect: record.marks.protect,
@@ -324,7 +333,7 @@ impl Format<'_> {
         };
         let mut outputs: Params = self.map_back(record.outputs)?;
         for (name, value) in &applied {
-            if !record.mute.contains(name) {
+            if !record.mute.iter().any(|mute| name == mute) {
                 outputs.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
@@ -342,13 +351,13 @@ impl Format<'_> {
                 StandingText::Current => Standing::Current,
                 StandingText::Superseded => Standing::Superseded,
             },
-            key: record.key,
+            key: key_of(&record.key, &applied),
             applied,
             config,
             contributions: record
                 .contributions
                 .into_iter()
-                .map(|(field, value)| Ok((field, self.value_back(value)?)))
+                .map(|(field, value)| Ok((field.into(), self.value_back(value)?)))
                 .collect::<Result<_, ReadError>>()?,
             outputs,
             edges: record
@@ -375,10 +384,11 @@ impl Format<'_> {
 
     fn map_text<'v>(
         &self,
-        values: impl Iterator<Item = (&'v String, &'v Value)>,
+        values: impl IntoIterator<Item = (&'v (impl AsRef<str> + 'v), &'v Value)>,
     ) -> Result<BTreeMap<String, Json>, StoreError> {
+        let values = values.into_iter();
         values
-            .map(|(name, value)| Ok((name.clone(), self.value_text(value)?)))
+            .map(|(name, value)| Ok((name.as_ref().to_owned(), self.value_text(value)?)))
             .collect()
     }
 
@@ -400,7 +410,7 @@ impl Format<'_> {
             Value::Bool(truth) => Json::Bool(*truth),
             Value::Int(int) => Json::from(*int),
             Value::Float(float) => Json::from(*float),
-            Value::Text(text) => Json::String(text.clone()),
+            Value::Text(text) => Json::String(text.to_string()),
             Value::Asset(asset) => {
                 serde_json::json!({ "$asset": asset.digest, "bytes": asset.size_bytes })
             }
@@ -413,14 +423,16 @@ impl Format<'_> {
             Value::Map(members) if members.keys().any(|key| key.starts_with('$')) => {
                 let pairs = members
                     .iter()
-                    .map(|(key, member)| Ok(serde_json::json!([key, self.value_text(member)?])))
+                    .map(|(key, member)| {
+                        Ok(serde_json::json!([key.as_str(), self.value_text(member)?]))
+                    })
                     .collect::<Result<Vec<Json>, StoreError>>()?;
                 serde_json::json!({ "$map": pairs })
             }
             Value::Map(members) => Json::Object(
                 members
                     .iter()
-                    .map(|(key, member)| Ok((key.clone(), self.value_text(member)?)))
+                    .map(|(key, member)| Ok((key.to_string(), self.value_text(member)?)))
                     .collect::<Result<_, StoreError>>()?,
             ),
             Value::Secret(secret) => {
@@ -429,7 +441,7 @@ impl Format<'_> {
             }
             Value::Unknown(unknown) => {
                 return Err(StoreError::Unknown {
-                    what: unknown.text.clone(),
+                    what: unknown.text.to_string(),
                 });
             }
         })
@@ -444,7 +456,7 @@ impl Format<'_> {
                 Some(int) => Value::Int(int),
                 None => Value::Float(number.as_f64().ok_or_else(|| strange("a huge number"))?),
             },
-            Json::String(text) => Value::Text(text),
+            Json::String(text) => Value::Text(text.into()),
             Json::Array(items) => Value::List(
                 items
                     .into_iter()
@@ -465,10 +477,11 @@ impl Format<'_> {
                 }
                 if let Some(Json::String(digest)) = members.get("$asset") {
                     let size_bytes = members.get("bytes").and_then(Json::as_u64);
-                    return Ok(Value::Asset(Asset {
+                    let asset = Asset {
                         digest: digest.clone(),
                         size_bytes: size_bytes.ok_or_else(|| strange("an asset without size"))?,
-                    }));
+                    };
+                    return Ok(asset.into());
                 }
                 if let Some(Json::String(sealed)) = members.get("$secret") {
                     let clear = self.open(sealed)?;
@@ -525,8 +538,8 @@ fn edge_text(edge: &RecordedEdge) -> EdgeText {
         to: edge.to.resource.to_string(),
         generation: edge.to.generation,
         via: match &edge.via {
-            Via::Config(path) => ViaText::Config(path.clone()),
-            Via::Contribution(field) => ViaText::Contribution(field.clone()),
+            Via::Config(path) => ViaText::Config(path.to_string()),
+            Via::Contribution(field) => ViaText::Contribution(field.to_string()),
             Via::DependOn => ViaText::DependOn,
         },
         holds: edge.holds,
@@ -540,8 +553,8 @@ fn edge_back(edge: EdgeText) -> Result<RecordedEdge, ReadError> {
             generation: edge.generation,
         },
         via: match edge.via {
-            ViaText::Config(path) => Via::Config(path),
-            ViaText::Contribution(field) => Via::Contribution(field),
+            ViaText::Config(path) => Via::Config(path.into()),
+            ViaText::Contribution(field) => Via::Contribution(field.into()),
             ViaText::DependOn => Via::DependOn,
         },
         holds: edge.holds,

@@ -21,7 +21,7 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
     match command {
         SecretCommand::Set { entry, name } => {
             let deployment = project::deployment(&config, entry, "secret set")?;
-            let value = SecretValue::new(Value::Text(read_value(
+            let value = SecretValue::new(Value::from(read_value(
                 name.as_str(),
                 &format!(
                     "notation secret set {} {name} --stage {}",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use notation_engine::RunOptions;
-use notation_model::{DeploymentId, Params, Record, Shape, Standing, Value};
+use notation_model::{DeploymentId, Params, Record, Shape, Standing, Text, Value};
 use notation_state::DeploymentState;
 use serde_json::{Map, Value as Json, json};
 
@@ -172,7 +172,7 @@ fn to_json(record: &Record) -> Json {
     let params = |params: &Params| -> Map<String, Json> {
         params
             .iter()
-            .map(|(name, value)| (name.clone(), value.to_display_json()))
+            .map(|(name, value)| (name.to_string(), value.to_display_json()))
             .collect()
     };
     let mut object = brief(record);
@@ -208,7 +208,7 @@ fn to_text(record: &Record, printer: &Printer) -> String {
     } else {
         printer.width
     };
-    let mut section = |title: &str, params: Vec<(&String, &Value)>| {
+    let mut section = |title: &str, params: Vec<(&Text, &Value)>| {
         if params.is_empty() {
             return;
         }

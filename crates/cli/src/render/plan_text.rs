@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anstyle::Style;
 use notation_engine::{ExportChange, Planned};
-use notation_model::{Incarnation, Record, Value};
+use notation_model::{Incarnation, Record, Text, Value};
 use notation_planner::{Change, Cycle, Goal, Note, Plan, Step, Subject, Summary, Transition, Why};
 
 use crate::render::{cell, value};
@@ -479,7 +479,7 @@ fn change_lines(change: &Change) -> Vec<Line> {
             lines
         }
         (Some(Value::Map(before)), Some(Value::Map(after))) => {
-            let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+            let keys: BTreeSet<&Text> = before.keys().chain(after.keys()).collect();
             keys.into_iter()
                 .filter(|key| before.get(key) != after.get(key))
                 .flat_map(|key| {

@@ -87,9 +87,9 @@ mod tests {
     #[test]
     fn a_secret_is_hidden_and_an_unknown_names_its_source() {
         let secret = Value::Secret(SecretValue::new(Value::text("hunter2")));
-        let unknown = Value::Unknown(Unknown::output(OutputRef {
+        let unknown = Value::from(Unknown::output(OutputRef {
             resource: "b".parse().unwrap(),
-            path: vec![Segment::Key("ScriptName".into())],
+            path: [Segment::Key("ScriptName".into())].into(),
         }));
         let value = Value::Map(
             [

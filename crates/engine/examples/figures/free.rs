@@ -73,7 +73,7 @@ impl Provider for Free {
             ("arn", format!("arn:sim:{key}:1")),
             ("versionId", "v1".to_owned()),
         ];
-        let outputs = outputs.map(|(name, text)| (name.to_owned(), Value::Text(text)));
+        let outputs = outputs.map(|(name, text)| (name.to_owned(), Value::from(text)));
         Ok(Progress::Done(Object {
             key,
             outputs: Params::from(outputs),

@@ -21,6 +21,10 @@ pub enum Shape {
     Tree,
     /// The first binds all the others.
     Star,
+    /// All the others read an output of the first, which alone is replaced in its place.
+    Read,
+    /// All the others bind the first, which alone is replaced in its place.
+    Bound,
     /// Two and two bind each other.
     Pairs,
     /// Each binds the next, the last the first.
@@ -30,11 +34,13 @@ pub enum Shape {
 }
 
 impl Shape {
-    const ALL: [Shape; 7] = [
+    const ALL: [Shape; 9] = [
         Shape::Wide,
         Shape::Chain,
         Shape::Tree,
         Shape::Star,
+        Shape::Read,
+        Shape::Bound,
         Shape::Pairs,
         Shape::Ring,
         Shape::Complete,
@@ -46,6 +52,8 @@ impl Shape {
             Shape::Chain => "chain",
             Shape::Tree => "tree of 10",
             Shape::Star => "star",
+            Shape::Read => "read by all",
+            Shape::Bound => "bound by all",
             Shape::Pairs => "pairs",
             Shape::Ring => "ring",
             Shape::Complete => "complete",
@@ -62,14 +70,28 @@ impl Shape {
         match self {
             Shape::Chain => number.checked_sub(1),
             Shape::Tree => number.checked_sub(1).map(|before| before / 10),
-            Shape::Wide | Shape::Star | Shape::Pairs | Shape::Ring | Shape::Complete => None,
+            Shape::Read if number > 0 => Some(0),
+            Shape::Read
+            | Shape::Bound
+            | Shape::Wide
+            | Shape::Star
+            | Shape::Pairs
+            | Shape::Ring
+            | Shape::Complete => None,
         }
+    }
+
+    /// Whether this one moves where the program moves.
+    fn moves(self, number: usize) -> bool {
+        number == 0 || !matches!(self, Shape::Read | Shape::Bound)
     }
 
     /// Whom this one binds.
     fn bound_by(self, number: usize, count: usize) -> Vec<usize> {
         match self {
-            Shape::Wide | Shape::Chain | Shape::Tree => Vec::new(),
+            Shape::Wide | Shape::Chain | Shape::Tree | Shape::Read => Vec::new(),
+            Shape::Bound if number > 0 => vec![0],
+            Shape::Bound => Vec::new(),
             Shape::Star if number == 0 => (1..count).collect(),
             Shape::Star => Vec::new(),
             Shape::Pairs => vec![number ^ 1],
@@ -115,6 +137,7 @@ impl Program {
     /// What evaluating it gives.
     pub fn graph(self) -> Result<DesiredGraph, Failure> {
         let mut graph = DesiredGraph::default();
+        graph.resources.reserve(self.count);
         for number in 0..self.count {
             let desired = self.worker(number)?;
             graph.resources.insert(desired.id.clone(), desired);
@@ -123,28 +146,28 @@ impl Program {
     }
 
     fn worker(self, number: usize) -> Result<Desired, Failure> {
-        let mut code = Map::from([
-            ("memory".to_owned(), Expr::Known(Value::Int(512))),
-            ("runtime".to_owned(), Expr::from("js")),
-            ("route".to_owned(), Expr::from("/api/v1/orders")),
-        ]);
+        let mut code = vec![
+            ("memory", Expr::Known(Value::Int(512))),
+            ("runtime", Expr::from("js")),
+            ("route", Expr::from("/api/v1/orders")),
+        ];
         if let Some(peer) = self.shape.read_by(number) {
-            code.insert("peer".to_owned(), output(peer, "arn")?);
+            code.push(("peer", output(peer, "arn")?));
         }
-        let mut config = Map::from([("code".to_owned(), Expr::Map(code))]);
-        if let Some(region) = self.fixed_in {
-            config.insert("region".to_owned(), Expr::from(region));
+        let mut config = Map::from([("code", Expr::Map(Map::from_iter(code)))]);
+        if let Some(region) = self.fixed_in.filter(|_| self.shape.moves(number)) {
+            config.insert("region", Expr::from(region));
             let name = Value::text(format!("by-hand-{number}"));
-            config.insert("Name".to_owned(), Expr::Known(name));
+            config.insert("Name", Expr::Known(name));
         }
         let contributions = self.shape.bound_by(number, self.count).into_iter();
         let contributions = contributions.map(|to| {
             let binding = Map::from([
-                ("type".to_owned(), Expr::from("service")),
-                ("service".to_owned(), output(to, "Name")?),
+                ("type", Expr::from("service")),
+                ("service", output(to, "Name")?),
             ]);
             Ok(Contribution {
-                field: "bindings".to_owned(),
+                field: "bindings".into(),
                 value: Expr::Map(binding),
                 origin: Origin::default(),
             })
@@ -169,6 +192,6 @@ fn id(number: usize) -> Result<ResourceId, Failure> {
 fn output(number: usize, field: &str) -> Result<Expr, Failure> {
     Ok(Expr::Output(OutputRef {
         resource: id(number)?,
-        path: vec![Segment::Key(field.to_owned())],
+        path: [Segment::Key(field.into())].into(),
     }))
 }

@@ -480,14 +480,14 @@ impl Provider for Cloud {
         let count = *count;
         let outputs = match ty.as_str() {
             "sim/Thing" | "sim/Frozen" => {
-                Params::from([("id".into(), Value::text(format!("id-{}", account.made)))])
+                Params::from([("id", Value::text(format!("id-{}", account.made)))])
             }
             "sim/Blind" | "sim/Owned" | "sim/Free" => {
-                Params::from([("id".into(), Value::text(name.clone()))])
+                Params::from([("id", Value::text(name.clone()))])
             }
             _ => Params::from([
-                ("arn".into(), Value::text(format!("arn:{name}:{count}"))),
-                ("versionId".into(), Value::text("v1")),
+                ("arn", Value::text(format!("arn:{name}:{count}"))),
+                ("versionId", Value::text("v1")),
             ]),
         };
         account.objects.insert(
@@ -553,7 +553,7 @@ impl Provider for Cloud {
         let seen = seen.filter(|thing| thing.ty == ty.as_str());
         Ok(seen.map(|thing| {
             let mut params = thing.params.clone();
-            params.insert("tier".into(), Value::text("standard"));
+            params.insert("tier", Value::text("standard"));
             if let Some(Value::List(items)) = params.get_mut("bindings") {
                 items.reverse();
             }

@@ -99,7 +99,7 @@ impl Bench {
             .records
             .values()
             .filter(|record| !record.gone)
-            .map(|record| record.key.clone())
+            .map(|record| record.key.to_string())
             .collect();
         keys.sort();
         assert_eq!(keys, self.cloud.names());

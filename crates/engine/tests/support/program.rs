@@ -38,7 +38,7 @@ pub struct Item(pub Desired);
 
 impl Item {
     pub fn set(mut self, field: &str, value: impl Into<Expr>) -> Item {
-        self.0.config.insert(field.into(), value.into());
+        self.0.config.insert(field, value.into());
         self
     }
 
@@ -55,17 +55,17 @@ impl Item {
     /// A binding that names the other worker and carries another output of it.
     pub fn binds_version(self, other: &str, output: &str) -> Item {
         let value = Expr::Map(Map::from([
-            ("type".into(), "service".into()),
-            ("service".into(), out(other, "Name")),
-            ("version".into(), out(other, output)),
+            ("type", "service".into()),
+            ("service", out(other, "Name")),
+            ("version", out(other, output)),
         ]));
         self.contributes("bindings", value)
     }
 
     fn binds_output(self, other: &str, output: &str) -> Item {
         let value = Expr::Map(Map::from([
-            ("type".into(), "service".into()),
-            ("service".into(), out(other, output)),
+            ("type", "service".into()),
+            ("service", out(other, output)),
         ]));
         self.contributes("bindings", value)
     }
@@ -90,8 +90,8 @@ impl Item {
     /// Bound, in the config, to the name of a worker that was declared before.
     pub fn made_with(self, other: &str) -> Item {
         let binding = Expr::Map(Map::from([
-            ("type".into(), "service".into()),
-            ("service".into(), out(other, "Name")),
+            ("type", "service".into()),
+            ("service", out(other, "Name")),
         ]));
         self.set("bindings", Expr::List(vec![binding]))
     }
@@ -112,7 +112,7 @@ impl Item {
 pub fn out(resource: &str, output: &str) -> Expr {
     Expr::Output(OutputRef {
         resource: id(resource),
-        path: vec![Segment::Key(output.into())],
+        path: [Segment::Key(output.into())].into(),
     })
 }
 

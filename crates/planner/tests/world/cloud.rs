@@ -30,7 +30,7 @@ impl Cloud {
         params: &Params,
     ) -> Result<(String, Params), String> {
         let key = match params.get("Name") {
-            Some(Value::Text(name)) => name.clone(),
+            Some(Value::Text(name)) => name.to_string(),
             Some(other) => return Err(format!("{other:?} is no name")),
             None => {
                 self.made += 1;
@@ -51,7 +51,7 @@ impl Cloud {
         };
         if ty.fields.contains_key("arn") {
             let arn = format!("arn:{key}:{count}");
-            object.outputs.insert("arn".to_owned(), Value::Text(arn));
+            object.outputs.insert("arn".to_owned(), Value::text(arn));
             object.outputs.insert("versionId".to_owned(), "v1".into());
         } else {
             let made = if ty.naming.is_some() {
@@ -59,7 +59,7 @@ impl Cloud {
             } else {
                 key.clone()
             };
-            object.outputs.insert("id".to_owned(), Value::Text(made));
+            object.outputs.insert("id".to_owned(), Value::text(made));
         }
         let outputs = object.outputs.clone();
         self.objects.insert(key.clone(), object);
@@ -87,14 +87,14 @@ impl Cloud {
         let mut outputs = object.outputs.clone();
         outputs.retain(|name, _| {
             ty.fields
-                .get(name)
+                .get(name.as_str())
                 .is_some_and(|field| !super::program::is_param(field))
         });
         outputs.extend(params.clone());
         object.writes += 1;
         if ty.fields.contains_key("versionId") {
             let version = format!("v{}", object.writes);
-            outputs.insert("versionId".to_owned(), Value::Text(version));
+            outputs.insert("versionId".to_owned(), Value::text(version));
         }
         object.params = params.clone();
         object.outputs = outputs.clone();

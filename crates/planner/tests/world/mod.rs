@@ -149,8 +149,8 @@ impl World {
     /// What reads would say of every record.
     pub fn observe(&self) -> Observed {
         let found = self.records.iter().map(|(incarnation, record)| {
-            let seen = match self.cloud.objects.get(&record.key) {
-                Some(_) if self.foreign.contains(&record.key) => Observation::Foreign {
+            let seen = match self.cloud.objects.get(record.key.as_str()) {
+                Some(_) if self.foreign.contains(record.key.as_str()) => Observation::Foreign {
                     owner: "other:dev:main (resource x)".to_owned(),
                 },
                 Some(object) if object.ty == record.ty => Observation::There {
@@ -170,7 +170,7 @@ impl World {
             .records
             .values()
             .filter(|record| record.incarnation.resource.as_str() == resource)
-            .map(|record| record.key.clone())
+            .map(|record| record.key.to_string())
             .collect();
         for key in keys {
             self.cloud.objects.remove(&key);

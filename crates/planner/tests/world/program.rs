@@ -21,7 +21,7 @@ fn output(text: &str, default: &str) -> Expr {
     let (resource, field) = text.split_once('.').unwrap_or((text, default));
     Expr::Output(OutputRef {
         resource: id(resource),
-        path: vec![Segment::Key(field.to_owned())],
+        path: [Segment::Key(field.into())].into(),
     })
 }
 
@@ -93,7 +93,7 @@ fn read_word(desired: &mut Desired, word: &str, origin: &Origin) {
         desired.formerly.push(id(former));
     } else if let Some(target) = word.strip_prefix('>') {
         desired.contributions.push(Contribution {
-            field: "bindings".to_owned(),
+            field: "bindings".into(),
             value: binding(target),
             origin: origin.clone(),
         });
@@ -280,14 +280,14 @@ pub fn types() -> TypeSet {
 pub fn referred(params: &notation_model::Params) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(Value::Text(parent)) = params.get("parent") {
-        found.push(parent.clone());
+        found.push(parent.to_string());
     }
     if let Some(Value::List(items)) = params.get("bindings") {
         for item in items {
             if let Value::Map(members) = item
                 && let Some(Value::Text(service)) = members.get("service")
             {
-                found.push(service.clone());
+                found.push(service.to_string());
             }
         }
     }

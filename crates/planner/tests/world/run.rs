@@ -403,7 +403,7 @@ impl Run<'_, '_> {
                         ty: ty.name.clone(),
                         shape: Shape::Complete,
                         standing: Standing::Current,
-                        key,
+                        key: key.into(),
                         applied: params,
                         config: Params::new(),
                         contributions: Vec::new(),

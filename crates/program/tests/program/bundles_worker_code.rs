@@ -28,9 +28,10 @@ fn part<'a>(done: &'a Evaluated, id: &str, name: &str) -> &'a str {
     let Value::Map(members) = code(done, id) else {
         panic!()
     };
-    let Value::Asset(Asset { digest, size_bytes }) = &members[name] else {
+    let Value::Asset(asset) = &members[name] else {
         panic!("{members:?}")
     };
+    let Asset { digest, size_bytes } = &**asset;
     let bytes = &done.assets[digest];
     assert_eq!(bytes.len() as u64, *size_bytes);
     std::str::from_utf8(bytes).unwrap()

@@ -47,7 +47,7 @@ fn wanted(ask: Ask) -> Wanted {
         )
     };
     let main = map(vec![
-        ("module", Value::Asset(Asset::of(ask.code.as_bytes()))),
+        ("module", Asset::of(ask.code.as_bytes()).into()),
         ("handlers", Value::List(vec!["fetch".into()])),
     ]);
     let bindings = ask

@@ -315,32 +315,26 @@ impl Worker {
     pub fn params(&self) -> Params {
         let text = |text: &str| Value::text(text);
         let main = Value::Map(Map::from([
-            (
-                "module".into(),
-                Value::Asset(Asset::of(self.code.as_bytes())),
-            ),
-            ("sourceMap".into(), Value::Asset(Asset::of(MAP.as_bytes()))),
-            ("handlers".into(), Value::List(vec![text("fetch")])),
+            ("module", Asset::of(self.code.as_bytes()).into()),
+            ("sourceMap", Asset::of(MAP.as_bytes()).into()),
+            ("handlers", Value::List(vec![text("fetch")])),
         ]));
         let binding = |peer: &String| {
             let name = peer.trim_start_matches("shop-dev-").to_uppercase();
             Value::Map(Map::from([
-                ("name".into(), Value::Text(name)),
-                ("service".into(), text(peer)),
+                ("name", Value::text(name)),
+                ("service", text(peer)),
             ]))
         };
         let mut params = Params::from([
-            ("ScriptName".into(), text(&self.script)),
-            ("main".into(), main),
-            ("endpoint".into(), Value::Bool(self.endpoint)),
+            ("ScriptName", text(&self.script)),
+            ("main", main),
+            ("endpoint", Value::Bool(self.endpoint)),
             (
-                "bindings".into(),
+                "bindings",
                 Value::List(self.peers.iter().map(binding).collect()),
             ),
-            (
-                "vars".into(),
-                Value::Map(self.vars.clone().into_iter().collect()),
-            ),
+            ("vars", Value::Map(self.vars.clone().into_iter().collect())),
         ]);
         if !self.secrets.is_empty() {
             let secrets = self
@@ -348,7 +342,7 @@ impl Worker {
                 .iter()
                 .map(|(name, value)| (name.clone(), text(value)));
             let secrets = SecretValue::new(Value::Map(secrets.collect()));
-            params.insert("secrets".into(), Value::Secret(secrets));
+            params.insert("secrets", Value::Secret(secrets));
         }
         params
     }
