@@ -5,7 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use petgraph::{acyclic::Acyclic, graph::DiGraph};
+use petgraph::{
+    Direction::{self, Incoming, Outgoing},
+    acyclic::Acyclic,
+    graph::{DiGraph, WalkNeighbors},
+};
 
 use crate::{
     loops::{self, Graph},
@@ -27,7 +31,7 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
     let lives = &rules.play.lives;
     let start = rules.play.staying;
     let urgent = waited_for_by_staying(rules, waypoints, graph);
-    let is_late = |step: usize| !urgent[step];
+    let is_late = |step: &usize| !urgent[*step];
     // What each leaving one waits for on its own account.
     let own: Vec<Vec<usize>> = (start..lives.len())
         .map(|leaving| {
@@ -57,36 +61,61 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
                 .collect()
         })
         .collect();
-    // One gate per group of loop mates: its own waits, and the gates of those that refer to it.
+    let late_steps = |member: usize| {
+        let life = start + member;
+        let steps = [Some(life), waypoints[life].then(|| rules.placeholder(life))];
+        steps.into_iter().flatten().filter(is_late)
+    };
+    // A single one behind late deletes waits for what they wait for through them already.
+    let through_deletes = |members: &[usize]| {
+        let [member] = members else { return false };
+        let deleted = |who: &usize| !waypoints[start + who] && is_late(&(start + who));
+        !waypoints[start + member] && referred[*member].iter().all(deleted)
+    };
     let groups = loops::parts(&referred);
+    let mut gated = vec![false; lives.len() - start];
+    for members in groups.iter().rev() {
+        let asked = members.iter().any(|member| gated[*member]);
+        let is_late = members
+            .iter()
+            .any(|member| late_steps(*member).next().is_some());
+        if asked || (is_late && !through_deletes(members)) {
+            for &member in members {
+                gated[member] = true;
+                referred[member].iter().for_each(|who| gated[*who] = true);
+            }
+        }
+    }
+    // What takes over from a gated one waits for these successors already.
+    let renewed: BTreeSet<(usize, usize)> = (0..gated.len())
+        .filter(|who| gated[*who])
+        .filter_map(|who| Some((who, lives[start + who].successor?)))
+        .flat_map(|(who, next)| lives[next].needs.iter().map(move |need| (who, need.to)))
+        .collect();
+    // One gate per group of loop mates: its own waits, and the gates of those that refer to it.
     let mut gate_of = vec![0; lives.len() - start];
-    for members in &groups {
+    for members in groups.iter().filter(|members| gated[members[0]]) {
         let gate = graph.len();
+        members.iter().for_each(|member| gate_of[*member] = gate);
         let mut waits: BTreeSet<usize> = BTreeSet::new();
         for &member in members {
-            gate_of[member] = gate;
-        }
-        for &member in members {
+            let others = referred[member]
+                .iter()
+                .filter(|who| members.binary_search(who).is_err());
+            waits.extend(others.clone().map(|who| gate_of[*who]));
             waits.extend(&own[member]);
-            for &who in &referred[member] {
-                if members.binary_search(&who).is_err() {
-                    waits.insert(gate_of[who]);
-                }
+            if let Some(next) = lives[start + member].successor
+                && others.clone().any(|who| renewed.contains(&(*who, next)))
+            {
+                waits.remove(&rules.finished(next));
             }
         }
         graph.push(waits.into_iter().collect());
     }
     for members in &groups {
+        let through_deletes = through_deletes(members);
         for &member in members {
-            let life = start + member;
-            // A single one behind late deletes waits for their gates through them already.
-            let through_deletes = members.len() == 1
-                && !waypoints[life]
-                && referred[member]
-                    .iter()
-                    .all(|who| !waypoints[start + who] && is_late(start + who));
-            let steps = [Some(life), waypoints[life].then(|| rules.placeholder(life))];
-            for step in steps.into_iter().flatten().filter(|step| is_late(*step)) {
+            for step in late_steps(member) {
                 if through_deletes {
                     graph[step].extend(&own[member]);
                 } else {
@@ -171,29 +200,73 @@ impl Loopless {
         Loopless(Acyclic::try_from_graph(copy).expect("placeholders opened every loop"))
     }
 
-    /// Whether a node waits for another, directly or not. Looks in widening circles: who waits for
-    /// whom is mostly near.
+    /// Whether a node waits for another, directly or not. Looks from both in widening circles, an
+    /// edge of the one and an edge of the other in turn: who waits for whom is mostly near, and
+    /// where one of them has thousands of edges, the other mostly has few.
     fn waits(&self, from: usize, on: usize) -> bool {
-        let last = self.0.get_position(on.into());
-        let mut seen = BTreeSet::from([from]);
-        let mut pending = VecDeque::from([from]);
-        while let Some(node) = pending.pop_front() {
-            if node == on {
-                return true;
-            }
-            let next = self.0.neighbors(node.into());
-            for next in next.filter(|next| self.0.get_position(*next) <= last) {
-                if seen.insert(next.index()) {
-                    pending.push_back(next.index());
+        if from == on {
+            return true;
+        }
+        let graph = self.0.inner();
+        let position = |node: usize| self.0.get_position(node.into());
+        let between = position(from)..=position(on);
+        let mut circles = [
+            Circle::around(graph, from, Outgoing),
+            Circle::around(graph, on, Incoming),
+        ];
+        loop {
+            for end in [0, 1] {
+                match circles[end].look(graph) {
+                    Some(next) if circles[1 - end].seen.contains(&next) => return true,
+                    Some(next) if between.contains(&position(next)) => circles[end].widen(next),
+                    Some(_) => {}
+                    None => return false,
                 }
             }
         }
-        false
     }
 
     /// Lets a node wait for another; false where that would close a loop.
     fn add(&mut self, node: usize, on: usize) -> bool {
         self.0.try_add_edge(node.into(), on.into(), ()).is_ok()
+    }
+}
+
+/// What lies ever further from one node, in one direction.
+struct Circle {
+    direction: Direction,
+    seen: BTreeSet<usize>,
+    edges: WalkNeighbors<usize>,
+    pending: VecDeque<usize>,
+}
+
+impl Circle {
+    fn around(graph: &DiGraph<(), (), usize>, node: usize, direction: Direction) -> Circle {
+        Circle {
+            direction,
+            seen: BTreeSet::from([node]),
+            edges: graph.neighbors_directed(node.into(), direction).detach(),
+            pending: VecDeque::new(),
+        }
+    }
+
+    /// The other end of the next edge; `None` when all were looked at.
+    fn look(&mut self, graph: &DiGraph<(), (), usize>) -> Option<usize> {
+        loop {
+            if let Some(next) = self.edges.next_node(graph) {
+                return Some(next.index());
+            }
+            let node = self.pending.pop_front()?;
+            self.edges = graph
+                .neighbors_directed(node.into(), self.direction)
+                .detach();
+        }
+    }
+
+    fn widen(&mut self, node: usize) {
+        if self.seen.insert(node) {
+            self.pending.push_back(node);
+        }
     }
 }
 

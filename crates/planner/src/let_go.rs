@@ -1,18 +1,20 @@
 //! Holders that no waypoint makes let go (`engine.md` §6, §10 step 4).
 
+use std::collections::BTreeSet;
+
 use crate::{
-    loops,
-    order::{Rules, Which},
+    loops::{self, Graph},
+    order::{Rules, StepNumber, Which},
 };
 
-/// What one loop that placeholders cannot open asks for.
+/// What the loops that placeholders cannot open ask for.
 pub(crate) enum Stuck {
     /// Nothing is stuck.
     No,
-    /// The delete goes ahead although this holder still refers: (holder, leaving).
-    Waive(usize, usize),
-    /// This holder is replaced too, because of the leaving one.
-    Replace(usize, usize),
+    /// Deletes go ahead although these holders still refer: (holder, leaving).
+    Waive(Vec<(usize, usize)>),
+    /// These holders are replaced too, because of the leaving ones: (holder, leaving).
+    Replace(Vec<(usize, usize)>),
     /// This one is not reverted: its revert would wait for something that was found gone, which
     /// in turn waits for the revert (ADR 0010).
     KeepWhole(usize),
@@ -20,62 +22,131 @@ pub(crate) enum Stuck {
     Refuse(Vec<usize>),
 }
 
-/// Looks for a loop that is left when everyone who can be bare is.
+/// Looks for loops that are left when everyone who can be bare is. Says what a shortest one asks
+/// for, and with it what others ask for that neither changes nor is changed by that, so that
+/// thousands of holders of one thing are not thousands of searches.
 pub(crate) fn stuck(rules: &Rules<'_>) -> Stuck {
-    let lives = &rules.play.lives;
-    let all: Vec<bool> = lives.iter().map(|life| life.can_be_bare).collect();
-    let graph = rules.graph(&all);
-    let Some(part) = loops::looping_parts(&graph).into_iter().next() else {
-        return Stuck::No;
-    };
-    let Some(walked) = loops::shortest_loop(&loops::within(&graph, &part)) else {
-        return Stuck::No;
-    };
-    let walked: Vec<usize> = walked.into_iter().map(|node| part[node]).collect();
-    let life_at = |position: usize| match rules.which(walked[position % walked.len()]) {
-        Which::Last(life) | Which::Placeholder(life) => Some(life),
-        Which::Settled(_) => None,
-    };
-    // A waypoint only weakens the graph, but for the one that waits for what is made again. A
-    // loop through it is there whatever else is bare, so it cannot be the way out.
-    let waits_for_remade = (0..walked.len()).find_map(|position| {
-        let Which::Placeholder(life) = rules.which(walked[position]) else {
-            return None;
-        };
-        let on = walked[(position + 1) % walked.len()];
-        let me = &lives[life];
-        let remade = me
-            .missing
-            .iter()
-            .any(|missing| rules.first(*missing, &all) == on);
-        (!me.is_new() && remade).then_some(life)
-    });
-    if let Some(life) = waits_for_remade {
-        return Stuck::KeepWhole(life);
-    }
-    let mut entered: Vec<(usize, usize)> = (0..walked.len())
-        .filter_map(|position| {
-            let (from, to) = (life_at(position)?, life_at(position + 1)?);
-            let from_absent = rules.which(walked[position]) == Which::Last(from);
-            (from_absent && !lives[from].stays() && lives[to].is_kept()).then_some((to, from))
-        })
+    let all: Vec<bool> = rules
+        .play
+        .lives
+        .iter()
+        .map(|life| life.can_be_bare)
         .collect();
-    entered.sort_unstable();
-    let holds = |(who, leaving): &(usize, usize)| {
-        lives[*leaving]
-            .holders
-            .iter()
-            .any(|holder| holder.who == *who && holder.holds)
-    };
-    if let Some(&(who, leaving)) = entered.iter().find(|pair| !holds(pair)) {
-        return Stuck::Waive(who, leaving);
-    }
-    match entered.first() {
-        Some(&(who, leaving)) => Stuck::Replace(who, leaving),
-        None => {
-            let mut on_loop: Vec<usize> = (0..walked.len()).filter_map(life_at).collect();
-            on_loop.dedup();
-            Stuck::Refuse(on_loop)
+    let graph = rules.graph(&all);
+    let mut waived: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut replaced: Vec<(usize, usize)> = Vec::new();
+    for walked in shortest_of_each_part(&graph) {
+        let walked = Walked {
+            rules,
+            steps: walked,
+        };
+        let entered = walked.entered();
+        if entered.iter().any(|pair| waived.contains(pair)) {
+            continue;
         }
+        match (walked.asks(&all, &entered), replaced.as_slice()) {
+            (Stuck::Waive(pairs), []) => waived.extend(pairs),
+            (Stuck::Replace(pairs), []) if waived.is_empty() => replaced.extend(pairs),
+            (Stuck::Replace(pairs), [_, ..]) => {
+                replaced.extend(pairs.into_iter().filter(|(who, _)| walked.is_apart(*who)));
+            }
+            (first, []) if waived.is_empty() => return first,
+            _ => break,
+        }
+    }
+    match (waived.is_empty(), replaced.is_empty()) {
+        (false, _) => Stuck::Waive(waived.into_iter().collect()),
+        (true, false) => Stuck::Replace(replaced),
+        (true, true) => Stuck::No,
+    }
+}
+
+/// Shortest loops of each strongly connected part, by its first step.
+fn shortest_of_each_part(graph: &Graph) -> impl Iterator<Item = Vec<StepNumber>> {
+    let parts = loops::looping_parts(graph).into_iter();
+    parts.flat_map(|part| {
+        let found = loops::shortest_loops(&loops::within(graph, &part));
+        let whole = |walked: Vec<usize>| walked.into_iter().map(|node| part[node]).collect();
+        found.into_iter().map(whole).collect::<Vec<_>>()
+    })
+}
+
+/// One loop of steps, each waiting for the next.
+struct Walked<'r, 'p> {
+    rules: &'r Rules<'p>,
+    steps: Vec<StepNumber>,
+}
+
+impl Walked<'_, '_> {
+    fn life_at(&self, position: usize) -> Option<usize> {
+        match self.rules.which(self.steps[position % self.steps.len()]) {
+            Which::Last(life) | Which::Placeholder(life) => Some(life),
+            Which::Settled(_) => None,
+        }
+    }
+
+    fn lives(&self) -> impl Iterator<Item = usize> {
+        (0..self.steps.len()).filter_map(|position| self.life_at(position))
+    }
+
+    /// Kept holders that it enters by a delete that waits for them, with what is deleted; sorted.
+    fn entered(&self) -> Vec<(usize, usize)> {
+        let lives = &self.rules.play.lives;
+        let mut entered: Vec<(usize, usize)> = (0..self.steps.len())
+            .filter_map(|position| {
+                let (from, to) = (self.life_at(position)?, self.life_at(position + 1)?);
+                let from_absent = self.rules.which(self.steps[position]) == Which::Last(from);
+                (from_absent && !lives[from].stays() && lives[to].is_kept()).then_some((to, from))
+            })
+            .collect();
+        entered.sort_unstable();
+        entered
+    }
+
+    fn asks(&self, all: &[bool], entered: &[(usize, usize)]) -> Stuck {
+        let lives = &self.rules.play.lives;
+        // A waypoint only weakens the graph, but for the one that waits for what is made again. A
+        // loop through it is there whatever else is bare, so it cannot be the way out.
+        let waits_for_remade = (0..self.steps.len()).find_map(|position| {
+            let Which::Placeholder(life) = self.rules.which(self.steps[position]) else {
+                return None;
+            };
+            let on = self.steps[(position + 1) % self.steps.len()];
+            let me = &lives[life];
+            let remade = me
+                .missing
+                .iter()
+                .any(|missing| self.rules.first(*missing, all) == on);
+            (!me.is_new() && remade).then_some(life)
+        });
+        if let Some(life) = waits_for_remade {
+            return Stuck::KeepWhole(life);
+        }
+        let holds = |(who, leaving): &(usize, usize)| {
+            let held = lives[*leaving].held_by(*who);
+            held.is_some_and(|held| held.holds)
+        };
+        if let Some(pair) = entered.iter().find(|pair| !holds(pair)) {
+            return Stuck::Waive(vec![*pair]);
+        }
+        match entered.first() {
+            Some(pair) => Stuck::Replace(vec![*pair]),
+            None => {
+                let mut on_loop: Vec<usize> = self.lives().collect();
+                on_loop.dedup();
+                Stuck::Refuse(on_loop)
+            }
+        }
+    }
+
+    /// True where no other replacement can change what this loop asks for: its holder needs
+    /// nobody but those on the loop, and all of these are new or leave in any case.
+    fn is_apart(&self, holder: usize) -> bool {
+        let lives = &self.rules.play.lives;
+        let on_loop: BTreeSet<usize> = self.lives().collect();
+        let others = on_loop.iter().filter(|life| **life != holder);
+        let mut needs = lives[holder].needs.iter();
+        others.into_iter().all(|life| !lives[*life].is_kept())
+            && needs.all(|need| on_loop.contains(&need.to))
     }
 }

@@ -73,7 +73,13 @@ pub(crate) fn within(graph: &Graph, nodes: &[usize]) -> Graph {
 /// A shortest loop, starting at its first node; `None` when there is none. Among shortest ones
 /// the one with the earliest first node.
 pub(crate) fn shortest_loop(graph: &Graph) -> Option<Vec<usize>> {
-    shortest_among(graph, vec![true; graph.len()])
+    shortest_among(graph, vec![true; graph.len()], 1).pop()
+}
+
+/// What `shortest_loop` finds, and after it others as short from the same node: one to every last
+/// node. Found in one search.
+pub(crate) fn shortest_loops(graph: &Graph) -> Vec<Vec<usize>> {
+    shortest_among(graph, vec![true; graph.len()], usize::MAX)
 }
 
 /// How many loops without a common node are found by taking shortest ones: a lower bound for
@@ -81,7 +87,7 @@ pub(crate) fn shortest_loop(graph: &Graph) -> Option<Vec<usize>> {
 pub(crate) fn disjoint_loops(graph: &Graph, owner: impl Fn(usize) -> usize) -> usize {
     let mut alive = vec![true; graph.len()];
     let mut count = 0;
-    while let Some(found) = shortest_among(graph, alive.clone()) {
+    while let Some(found) = shortest_among(graph, alive.clone(), 1).pop() {
         count += 1;
         let gone: Vec<usize> = found.into_iter().map(&owner).collect();
         for (node, alive) in alive.iter_mut().enumerate() {
@@ -91,19 +97,20 @@ pub(crate) fn disjoint_loops(graph: &Graph, owner: impl Fn(usize) -> usize) -> u
     count
 }
 
-fn shortest_among(graph: &Graph, mut alive: Vec<bool>) -> Option<Vec<usize>> {
-    let mut best: Option<Vec<usize>> = None;
+/// Shortest loops through the first node that is on one, at most so many.
+fn shortest_among(graph: &Graph, mut alive: Vec<bool>, most: usize) -> Vec<Vec<usize>> {
+    let mut best: Vec<Vec<usize>> = Vec::new();
     let mut degrees = Degrees::new(graph, &alive);
     degrees.peel_all(graph, &mut alive);
     for start in 0..graph.len() {
         if !alive[start] {
             continue;
         }
-        let limit = best.as_ref().map_or(usize::MAX, Vec::len);
-        if let Some(found) = loop_through(graph, &alive, start, limit) {
-            let shortest_possible = found.len() <= 2 && !has_self_loop(graph, &alive);
-            best = Some(found);
-            if shortest_possible || best.as_ref().is_some_and(|best| best.len() == 1) {
+        let limit = best.first().map_or(usize::MAX, Vec::len);
+        let found = loops_through(graph, &alive, start, limit, most);
+        if let Some(length) = found.first().map(Vec::len) {
+            best = found;
+            if length == 1 || (length == 2 && !has_self_loop(graph, &alive)) {
                 break;
             }
         }
@@ -120,14 +127,22 @@ fn has_self_loop(graph: &Graph, alive: &[bool]) -> bool {
         .any(|(node, targets)| alive[node] && targets.contains(&node))
 }
 
-/// A shortest loop through `start` that is shorter than `limit`.
-fn loop_through(graph: &Graph, alive: &[bool], start: usize, limit: usize) -> Option<Vec<usize>> {
+/// Shortest loops through `start`, shorter than `limit`, at most `most` of them.
+fn loops_through(
+    graph: &Graph,
+    alive: &[bool],
+    start: usize,
+    limit: usize,
+    most: usize,
+) -> Vec<Vec<usize>> {
+    let mut found: Vec<Vec<usize>> = Vec::new();
     let mut parent: Vec<usize> = vec![usize::MAX; graph.len()];
     let mut depth: Vec<usize> = vec![0; graph.len()];
     let mut queue = VecDeque::from([start]);
     while let Some(node) = queue.pop_front() {
-        if depth[node] + 1 >= limit {
-            return None;
+        let length = depth[node] + 1;
+        if length >= limit || found.first().is_some_and(|first| length > first.len()) {
+            break;
         }
         for &next in &graph[node] {
             if next == start {
@@ -138,7 +153,11 @@ fn loop_through(graph: &Graph, alive: &[bool], start: usize, limit: usize) -> Op
                     path.push(at);
                 }
                 path.reverse();
-                return Some(path);
+                found.push(path);
+                if found.len() == most {
+                    return found;
+                }
+                break;
             }
             if alive[next] && parent[next] == usize::MAX {
                 parent[next] = node;
@@ -147,7 +166,7 @@ fn loop_through(graph: &Graph, alive: &[bool], start: usize, limit: usize) -> Op
             }
         }
     }
-    None
+    found
 }
 
 /// Keeps only nodes that have a way in and a way out.

@@ -107,7 +107,7 @@ fn open_part(
         failed: BTreeMap::new(),
     };
     let waypoints = &mut opened.waypoints;
-    let first = part.graph(waypoints);
+    let first = part.take_only(waypoints)?;
     let owner = |node: usize| match rules.which(first.steps[node]) {
         Which::Last(life) | Which::Placeholder(life) => life,
         Which::Settled(cycle) => rules.play.lives.len() + cycle,
@@ -150,6 +150,8 @@ impl Part<'_, '_> {
         let with_waypoint = self.lives.iter().filter(|life| waypoints[**life]);
         steps.extend(with_waypoint.map(|life| self.rules.placeholder(*life)));
         let mut scratch = Vec::new();
+        // Where each step stands among what one step waits for.
+        let mut place: Vec<Option<usize>> = vec![None; steps.len()];
         let waits = steps
             .iter()
             .map(|step| {
@@ -160,21 +162,49 @@ impl Part<'_, '_> {
                     let Ok(to) = steps.binary_search(&wait.on) else {
                         continue;
                     };
-                    match inside.iter_mut().find(|(known, _)| *known == to) {
+                    match place[to] {
                         // Two reasons to wait for one step: the stronger one counts.
-                        Some((_, known)) => {
+                        Some(at) => {
+                            let known: &mut Wait = &mut inside[at].1;
                             known.lacked &= wait.lacked;
                             if known.asks != wait.asks {
                                 known.asks = Asks::More;
                             }
                         }
-                        None => inside.push((to, *wait)),
+                        None => {
+                            place[to] = Some(inside.len());
+                            inside.push((to, *wait));
+                        }
                     }
                 }
+                inside.iter().for_each(|(to, _)| place[*to] = None);
                 inside
             })
             .collect();
         Local { steps, waits }
+    }
+
+    /// Where a shortest loop has one opener alone, every answer has it: it is taken without a
+    /// search. Returns the graph that is left. Errors: the lives on a loop that nobody opens.
+    fn take_only(&self, waypoints: &mut [bool]) -> Result<Local, Vec<usize>> {
+        loop {
+            let local = self.graph(waypoints);
+            let before = waypoints.to_vec();
+            for walked in loops::shortest_loops(&local.targets()) {
+                let openers = self.openers(&local, &walked, &before);
+                if openers.iter().any(|opener| waypoints[*opener]) {
+                    continue;
+                }
+                match openers[..] {
+                    [] => return Err(self.lives.clone()),
+                    [only] => waypoints[only] = true,
+                    [_, _, ..] => break,
+                }
+            }
+            if before == waypoints {
+                return Ok(local);
+            }
+        }
     }
 
     /// Looks for `count` more waypoints that leave no loop in this part. On success they are set.

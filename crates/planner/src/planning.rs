@@ -153,16 +153,18 @@ pub(crate) fn paired<'p, 'a>(
             };
             waived_here = rules.waived;
             match found {
-                Stuck::Waive(who, leaving) => {
-                    waived_here.insert((who, leaving));
-                    waived.extend(play.lives[leaving].past.map(|past| (who, past)));
+                Stuck::Waive(holders) => {
+                    for (who, leaving) in holders {
+                        waived_here.insert((who, leaving));
+                        waived.extend(play.lives[leaving].past.map(|past| (who, past)));
+                    }
                 }
                 Stuck::KeepWhole(life) => play.lives[life].can_be_bare = false,
                 other => break other,
             }
         };
         match verdict {
-            Stuck::No | Stuck::Waive(..) | Stuck::KeepWhole(_) => {
+            Stuck::No | Stuck::Waive(_) | Stuck::KeepWhole(_) => {
                 return Ok(Paired {
                     survey,
                     play,
@@ -174,9 +176,11 @@ pub(crate) fn paired<'p, 'a>(
                     problems: vec![mixed_state(&play, on_loop)],
                 });
             }
-            Stuck::Replace(who, leaving) => {
-                let because = dragged(&play, who, leaving);
-                forced.insert(who, vec![because]);
+            Stuck::Replace(holders) => {
+                for (who, leaving) in holders {
+                    let because = dragged(&play, who, leaving);
+                    forced.insert(who, vec![because]);
+                }
             }
         }
     }
@@ -192,11 +196,8 @@ fn mixed_state(play: &Play, on_loop: Vec<usize>) -> PlanProblem {
 }
 
 fn dragged(play: &Play, who: usize, leaving: usize) -> String {
-    let place = play.lives[leaving]
-        .holders
-        .iter()
-        .find(|holder| holder.who == who)
-        .map_or("", |holder| holder.place.as_str());
+    let held = play.lives[leaving].held_by(who);
+    let place = held.map_or("", |held| held.place.as_str());
     format!(
         "`{place}` holds {}, which is {}",
         play.lives[leaving].incarnation.resource,

@@ -121,6 +121,8 @@ pub async fn print_growth(report: &mut Report) -> Result<(), Failure> {
         Shape::Chain,
         Shape::Wide,
         Shape::Star,
+        Shape::Read,
+        Shape::Bound,
         Shape::Pairs,
         Shape::Ring,
     ] {

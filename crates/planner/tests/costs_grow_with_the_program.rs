@@ -1,0 +1,143 @@
+//! Four times the resources are four times the work (`engine.md` §10): counted in allocations,
+//! which do not depend on the machine. Every visit of a graph, a loop or a set makes some.
+
+mod world;
+
+use notation_planner::PlanOptions;
+use world::{World, program::id};
+
+const FEW: usize = 60;
+const TIMES: usize = 4;
+
+/// What one plan allocates: of a change from one program to another.
+fn cost(count: usize, program: &dyn Fn(usize, &str) -> String, options: &PlanOptions) -> u64 {
+    let (before, after) = (program(count, "here"), program(count, "there"));
+    let world = World::of(&before);
+    let mut planned = None;
+    let cost = allocation_counter::measure(|| planned = Some(world.plan_with(&after, options)));
+    let plan = planned.expect("planned").expect("the plan is accepted");
+    assert!(!plan.is_quiet(), "there is something to do");
+    let gave_up = plan.notes.iter().any(|note| note.code == "greedy_choice");
+    assert!(!gave_up, "nothing is left to a greedy choice");
+    cost.count_total
+}
+
+#[track_caller]
+fn grows_no_faster(program: impl Fn(usize, &str) -> String) {
+    grows_no_faster_with(program, |_| PlanOptions::default());
+}
+
+#[track_caller]
+fn grows_no_faster_with(
+    program: impl Fn(usize, &str) -> String,
+    options: impl Fn(usize) -> PlanOptions,
+) {
+    let few = cost(FEW, &program, &options(FEW));
+    let many = cost(TIMES * FEW, &program, &options(TIMES * FEW));
+    let most = few * TIMES as u64 * 3 / 2;
+    assert!(many <= most, "{few} allocations became {many}");
+}
+
+/// One part per resource: `first` of the first, `other` of the others.
+fn each(count: usize, part: impl Fn(usize) -> String) -> String {
+    (0..count).map(part).collect::<Vec<_>>().join("; ")
+}
+
+/// The first one is changed in its place; the others stay as they are.
+fn shared(count: usize, region: &str, other: impl Fn(usize) -> String) -> String {
+    each(count, |number| match number {
+        0 => format!("r0 W fixed region={region}"),
+        _ => other(number),
+    })
+}
+
+fn replace_all(count: usize) -> PlanOptions {
+    PlanOptions {
+        replace: (0..count).map(|number| id(&format!("r{number}"))).collect(),
+        ..PlanOptions::default()
+    }
+}
+
+#[test]
+fn a_chain_replaced_in_place() {
+    grows_no_faster(|count, region| {
+        each(count, |number| match number {
+            0 => format!("r0 W fixed region={region}"),
+            _ => format!("r{number} W fixed region={region} code<r{}.arn", number - 1),
+        })
+    });
+}
+
+#[test]
+fn everything_that_depends_on_one_replaced_in_place_with_it() {
+    grows_no_faster(|count, region| {
+        shared(count, region, |number| {
+            format!("r{number} W fixed region={region} @r0")
+        })
+    });
+}
+
+#[test]
+fn one_that_all_others_bind_replaced_in_place() {
+    grows_no_faster_with(
+        |count, region| shared(count, region, |number| format!("r{number} W >r0")),
+        // Each of the others is reverted, and nobody searches for that.
+        |_| PlanOptions {
+            search_budget: 1,
+            ..PlanOptions::default()
+        },
+    );
+}
+
+#[test]
+fn one_that_all_others_read_replaced_in_place() {
+    grows_no_faster(|count, region| {
+        shared(count, region, |number| format!("r{number} W code<r0.Name"))
+    });
+}
+
+#[test]
+fn one_that_all_others_hold_replaced_in_place() {
+    grows_no_faster(|count, region| {
+        shared(count, region, |number| {
+            format!("r{number} T parent<r0.Name")
+        })
+    });
+}
+
+#[test]
+fn pairs_of_one_and_its_reader_replaced_in_place() {
+    grows_no_faster(|count, region| {
+        each(count, |number| match number % 2 {
+            0 => format!("r{number} W fixed region={region}"),
+            _ => format!("r{number} W code<r{}.Name", number - 1),
+        })
+    });
+}
+
+#[test]
+fn one_that_binds_all_others_replaced_in_place_with_them() {
+    grows_no_faster(|count, region| {
+        each(count, |number| {
+            let binds: Vec<String> = match number {
+                0 => (1..count).map(|other| format!(">r{other}")).collect(),
+                _ => Vec::new(),
+            };
+            format!("r{number} W fixed region={region} {}", binds.join(" "))
+        })
+    });
+}
+
+#[test]
+fn a_chain_of_pairs_replaced_side_by_side() {
+    grows_no_faster_with(
+        |count, _| {
+            each(count, |number| match (number % 2, number) {
+                (0, 0) => "r0 W >r1".to_owned(),
+                (0, _) => format!("r{number} W >r{} code<r{}.arn", number + 1, number - 1),
+                (_, _) => format!("r{number} W >r{}", number - 1),
+            })
+        },
+        replace_all,
+    );
+}
