@@ -12,6 +12,7 @@ use crate::sealed;
 use crate::secret::{Keys, random_text};
 use crate::snapshot::Snapshot;
 use crate::store::{Store, StoreError, Write};
+use crate::tls::Certificate;
 use crate::token::{Grant, TokenRecord, Tokens, fresh_token, hash};
 use bytes::Bytes;
 use notation_edge::{Manifest, Uid};
@@ -110,7 +111,7 @@ impl Host {
         let contracts =
             Contracts::load(config.contracts.as_deref(), config.conformance.as_deref())?;
         if let Some(tls) = &config.tls {
-            crate::tls::acceptor(tls)?;
+            Certificate::open(tls)?;
         }
         let dir = &config.data_dir;
         let io = |source| OpenError::DataDir {
@@ -212,7 +213,7 @@ impl Host {
         if config.tls.is_none() && !address.ip().is_loopback() {
             return Err(ServeError::Clear(address));
         }
-        let tls = config.tls.as_ref().map(crate::tls::acceptor).transpose()?;
+        let tls = config.tls.as_ref().map(Certificate::open).transpose()?;
         let tls = tls.map(|tls| (tls, config.read_timeout));
         crate::http::serve(listener, tls, self.router(), Limits::of(self), shutdown).await;
         self.flush().await.ok();

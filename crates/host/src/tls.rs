@@ -1,17 +1,69 @@
-//! TLS with a certificate that is given.
+//! TLS with a certificate that is given, and with the next one once it lies there.
 
 use crate::config::Tls;
 use crate::host::ServeError;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// An acceptor for the given files. Errors: `ServeError::Tls` with the file at fault.
-pub fn acceptor(tls: &Tls) -> Result<TlsAcceptor, ServeError> {
+/// A certificate with its key, as its two files have it now.
+pub struct Certificate {
+    files: Tls,
+    served: Mutex<Served>,
+}
+
+struct Served {
+    acceptor: TlsAcceptor,
+    /// Of the files that were looked into last, whether they could be used or not.
+    seen: [Stamp; 2],
+}
+
+/// What tells that a file was written or replaced.
+type Stamp = Option<(SystemTime, u64)>;
+
+impl Certificate {
+    /// Reads the files. Errors: `ServeError::Tls` with the file at fault.
+    pub fn open(files: &Tls) -> Result<Certificate, ServeError> {
+        let seen = stamps(files);
+        let acceptor = acceptor(files)?;
+        Ok(Certificate {
+            files: files.clone(),
+            served: Mutex::new(Served { acceptor, seen }),
+        })
+    }
+
+    /// For the next connection. Files that were replaced are read again; while they cannot be
+    /// used, as between the writing of one and of the other, the last good ones serve.
+    pub fn acceptor(&self) -> TlsAcceptor {
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = stamps(&self.files);
+        if now != served.seen {
+            served.seen = now;
+            match acceptor(&self.files) {
+                Ok(acceptor) => {
+                    tracing::info!("a new certificate is served");
+                    served.acceptor = acceptor;
+                }
+                Err(error) => tracing::warn!(%error, "the certificate stays as it was"),
+            }
+        }
+        served.acceptor.clone()
+    }
+}
+
+fn stamps(files: &Tls) -> [Stamp; 2] {
+    [&files.certificate, &files.key].map(|path| {
+        let found = std::fs::metadata(path).ok()?;
+        Some((found.modified().ok()?, found.len()))
+    })
+}
+
+fn acceptor(tls: &Tls) -> Result<TlsAcceptor, ServeError> {
     fn failed(path: &Path) -> impl Fn(String) -> ServeError + '_ {
         move |reason| ServeError::Tls {
             path: path.to_owned(),

@@ -1,13 +1,15 @@
 //! Connections: accept, serve, end in good order.
 
 use super::reply;
+use super::unread::{self, Wire};
 use crate::error::ApiError;
 use crate::host::Host;
+use crate::tls::Certificate;
 use axum::Router;
 use axum::http::HeaderValue;
 use axum::http::header::CONNECTION;
+use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use notation_edge_api::ErrorCode;
@@ -17,10 +19,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
-use tokio_rustls::TlsAcceptor;
 
 /// Connections beyond the limit that are told so; further ones are closed at once.
 const TURNED_AWAY: usize = 64;
+/// Header fields of one request.
+const MAX_FIELDS: usize = 128;
 
 /// What protects a listener from its clients.
 #[derive(Debug, Clone)]
@@ -47,29 +50,31 @@ impl Limits {
         }
     }
 
-    /// What speaks HTTP on a connection. The protocol is known beforehand: a client that is asked
-    /// to show it could keep the host waiting.
-    fn builder(&self, http2: bool) -> Builder<TokioExecutor> {
-        // A head of up to twice the limit is refused in words; what is larger, without.
-        let buffer = self.max_head_bytes.saturating_mul(2).max(16_384);
-        let mut builder = Builder::new(TokioExecutor::new());
+    /// What is read of a head. One of up to twice the limit is read, and refused by the host with
+    /// who asked; what is larger is refused at the connection.
+    fn buffer(&self) -> usize {
+        self.max_head_bytes.saturating_mul(2).max(16_384)
+    }
+
+    fn http1(&self) -> http1::Builder {
+        let mut builder = http1::Builder::new();
         builder
-            .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(self.patience)
-            .max_buf_size(buffer);
+            .max_headers(MAX_FIELDS)
+            .max_buf_size(self.buffer());
         builder
-            .http2()
+    }
+
+    fn http2(&self) -> http2::Builder<TokioExecutor> {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
             .timer(TokioTimer::new())
             .keep_alive_interval(self.patience)
             .keep_alive_timeout(self.patience)
             .max_concurrent_streams(100)
-            .max_header_list_size(u32::try_from(buffer).unwrap_or(u32::MAX));
-        if http2 {
-            builder.http2_only()
-        } else {
-            builder.http1_only()
-        }
+            .max_header_list_size(u32::try_from(self.buffer()).unwrap_or(u32::MAX));
+        builder
     }
 }
 
@@ -77,7 +82,7 @@ impl Limits {
 /// with their request. With TLS, a handshake has the time that is given with it.
 pub async fn serve(
     listener: TcpListener,
-    tls: Option<(TlsAcceptor, Duration)>,
+    tls: Option<(Certificate, Duration)>,
     router: Router,
     limits: Limits,
     shutdown: impl Future<Output = ()>,
@@ -114,7 +119,9 @@ pub async fn serve(
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(limits.patience));
         let stream = Box::pin(stream);
-        let (watcher, tls, limits) = (graceful.watcher(), tls.clone(), limits.clone());
+        let tls = tls.as_ref();
+        let tls = tls.map(|(certificate, patience)| (certificate.acceptor(), *patience));
+        let (watcher, limits) = (graceful.watcher(), limits.clone());
         tokio::spawn(async move {
             let _permit = permit;
             match tls {
@@ -140,6 +147,8 @@ pub async fn serve(
     }
 }
 
+/// Speaks HTTP on a connection. The protocol is known beforehand: a client that is asked to show
+/// it could keep the host waiting.
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     http2: bool,
@@ -148,10 +157,36 @@ async fn converse(
     watcher: Watcher,
 ) {
     let service = TowerToHyperService::new(router);
-    let builder = limits.builder(http2);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(connection.into_owned()).await {
-        tracing::debug!(error, "a connection ended early");
+    if http2 {
+        let connection = limits
+            .http2()
+            .serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+        return;
+    }
+    let wire = Wire::new(stream);
+    let connection = limits
+        .http1()
+        .serve_connection(TokioIo::new(wire.clone()), service);
+    let ended = watcher.watch(connection).await;
+    let answer = ended.err().and_then(|error| {
+        tracing::debug!(%error, "a connection ended early");
+        let refusal = unread::reason(&error, limits.max_head_bytes, MAX_FIELDS)?;
+        let id = super::request_id();
+        tracing::info!(
+            request = id,
+            status = refusal.code.status(),
+            code = refusal.code.as_str(),
+            reason = refusal.message,
+            "a request could not be read"
+        );
+        Some(reply::refusal(&refusal, &id))
+    });
+    let ended = wire.end(answer).await;
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection did not end in good order");
     }
 }
 
