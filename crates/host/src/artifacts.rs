@@ -42,6 +42,7 @@ fn done(reply: Reply, writes: Vec<Write>) -> Step {
         writes,
         reply,
         bound: Bound::Nothing,
+        ended: None,
     }
 }
 

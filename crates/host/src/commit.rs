@@ -57,35 +57,53 @@ impl Host {
 
     /// Runs one mutation: replays a recorded answer, or decides under the tenant's lock, stores
     /// everything in one transaction, and answers when it is durable and serves.
+    ///
+    /// Migrations may take long, so they run without that lock; what ran is recorded, and the
+    /// change is decided again in the world as it is then. `decide` changes the state only when
+    /// it admits nothing.
     pub(crate) async fn mutate(
         &self,
         plane: &Arc<Plane>,
         record: Option<(ReplayKey, [u8; 32])>,
-        decide: impl FnOnce(&mut State) -> Result<Step, ApiError>,
+        mut decide: impl FnMut(&mut State) -> Result<Step, ApiError>,
     ) -> Result<Reply, ApiError> {
-        let mut state = plane.state.lock().await;
-        if let Some((key, fingerprint)) = &record
-            && let Some(reply) = self.replayed(plane, &state, key, fingerprint)?
-        {
+        let mut turn = None;
+        let (mut state, step) = loop {
+            let mut state = plane.state.lock().await;
+            if let Some((key, fingerprint)) = &record
+                && let Some(reply) = self.replayed(plane, &state, key, fingerprint)?
+            {
+                drop(state);
+                // The original may have been decided a moment ago and not be durable yet.
+                self.inner
+                    .store
+                    .submit(plane.epoch, Vec::new())
+                    .durable()
+                    .await?;
+                return Ok(reply);
+            }
+            let step = decide(&mut state)?;
+            let Some((database, entries)) = step.admitted.as_ref().and_then(Admitted::ledger)
+            else {
+                break (state, step);
+            };
             drop(state);
-            // The original may have been decided a moment ago and not be durable yet.
-            self.inner
-                .store
-                .submit(plane.epoch, Vec::new())
-                .durable()
-                .await?;
-            return Ok(reply);
-        }
-        let step = decide(&mut state)?;
+            match turn {
+                // Whoever had the turn before may have run the same.
+                None => turn = Some(plane.migrations.lock().await),
+                Some(_) => self.migrate(plane, database, entries).await?,
+            }
+        };
         let mut writes = step.writes;
         let mut runtime = false;
         if let Some(admitted) = &step.admitted {
-            if let Some((database, entries)) = admitted.ledger() {
-                self.migrate(plane, &mut state, database, entries).await?;
-            }
             runtime = admitted.touches_runtime();
-            writes.extend(rows(&plane.tenant, &state, admitted));
+            writes.extend(rows(&plane.tenant, admitted));
             take_over(&mut state, admitted);
+        }
+        if let Some(ended) = step.ended {
+            writes.push(Write::Operation(plane.tenant.clone(), ended.clone()));
+            state.operations.insert(ended.id.clone(), ended);
         }
         let mut settled = None;
         if let Some((key, fingerprint)) = record {
@@ -133,11 +151,10 @@ impl Host {
         }
     }
 
-    /// Executes migrations; what was done before a failing file stays done and is recorded.
+    /// Executes migrations and records what was done, also before a file that fails.
     async fn migrate(
         &self,
         plane: &Plane,
-        state: &mut State,
         database: &Uid,
         entries: &[LedgerEntry],
     ) -> Result<(), ApiError> {
@@ -157,18 +174,25 @@ impl Host {
                 })?;
             files.push((entry.clone(), bytes));
         }
-        let Err((done, reason)) = self.inner.data_plane.migrate(database, &files).await else {
+        let outcome = self.inner.data_plane.migrate(database, &files).await;
+        let done = match &outcome {
+            Ok(()) => entries.len(),
+            Err((done, _)) => (*done).min(entries.len()),
+        };
+        let mut state = plane.state.lock().await;
+        // A database that was deleted meanwhile took its ledger with it.
+        if state.world.get(database).is_some() {
+            let applied = &entries[..done];
+            let writes = ledger_rows(&plane.tenant, &state, database, applied);
+            state.world.extend_ledger(database, applied.iter().cloned());
+            plane.publish(&state);
+            let pending = self.inner.store.submit(plane.epoch, writes);
+            drop(state);
+            pending.durable().await?;
+        }
+        let Err((_, reason)) = outcome else {
             return Ok(());
         };
-        let applied = &entries[..done.min(entries.len())];
-        let writes = ledger_rows(&plane.tenant, state, database, applied);
-        state.world.extend_ledger(database, applied.iter().cloned());
-        plane.publish(state);
-        self.inner
-            .store
-            .submit(plane.epoch, writes)
-            .durable()
-            .await?;
         let failing = entries.get(done).map_or("a file", |entry| &entry.path);
         Err(ApiError::invalid(format!(
             "migration {failing} failed: {reason}"
@@ -176,12 +200,9 @@ impl Host {
     }
 }
 
-/// Every row that an accepted change of `state` writes.
-fn rows(tenant: &Arc<str>, state: &State, admitted: &Admitted) -> Vec<Write> {
+/// Every row that an accepted change writes.
+fn rows(tenant: &Arc<str>, admitted: &Admitted) -> Vec<Write> {
     let mut writes = Vec::new();
-    if let Some((database, entries)) = admitted.ledger() {
-        writes.extend(ledger_rows(tenant, state, database, entries));
-    }
     for resource in admitted.upserts() {
         writes.push(Write::Resource(tenant.clone(), resource.clone()));
     }

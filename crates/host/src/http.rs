@@ -7,6 +7,7 @@ mod inflow;
 mod openapi;
 mod reply;
 mod route;
+mod unread;
 
 pub use connection::{Limits, serve};
 pub use exact::ExactForm;

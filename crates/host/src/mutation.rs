@@ -439,6 +439,7 @@ fn answer(verb: Verb, admitted: Admitted) -> Step {
         writes: Vec::new(),
         reply,
         bound,
+        ended: None,
     }
 }
 

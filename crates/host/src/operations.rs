@@ -127,6 +127,7 @@ impl Host {
             writes: vec![write],
             reply,
             bound: Bound::Operation(id),
+            ended: None,
         })
     }
 
@@ -182,14 +183,11 @@ impl Host {
                 let mut done = document(id, true);
                 done.result = Some(result);
                 let terminal = bytes(&done);
-                let row = OperationRow {
+                step.ended = Some(OperationRow {
                     terminal: Some(terminal.clone()),
                     result_uid,
                     ..operation
-                };
-                step.writes
-                    .push(Write::Operation(plane.tenant.clone(), row.clone()));
-                state.operations.insert(id.to_owned(), row);
+                });
                 step.reply = Reply::json(200, terminal);
                 Ok(step)
             })
@@ -271,6 +269,7 @@ fn unchanged(reply: Reply) -> Step {
         writes: Vec::new(),
         reply,
         bound: Bound::Nothing,
+        ended: None,
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Step {
     pub reply: Reply,
     /// What the recorded answer claims to be alive.
     pub bound: Bound,
+    /// The operation that ends with it.
+    pub ended: Option<OperationRow>,
 }
 
 /// One tenant.
@@ -48,6 +50,8 @@ pub struct Plane {
     /// Bundles of this tenant that are checked at a time, so that its endless ones leave room for
     /// those of others.
     pub inspections: tokio::sync::Semaphore,
+    /// The turn to migrate databases, which is held for as long as files run.
+    pub migrations: tokio::sync::Mutex<()>,
     published: RwLock<TenantSnapshot>,
     /// Records that are submitted and perhaps not yet readable in the store.
     inflight: Mutex<BTreeMap<ReplayKey, Replay>>,
@@ -65,6 +69,7 @@ impl Plane {
             epoch,
             state: tokio::sync::Mutex::new(state),
             inspections: tokio::sync::Semaphore::new(2),
+            migrations: tokio::sync::Mutex::default(),
             published: RwLock::new(published),
             inflight: Mutex::default(),
         }

@@ -177,6 +177,7 @@ impl Host {
                     writes: Vec::new(),
                     reply: Reply::empty(204),
                     bound: Bound::Nothing,
+                    ended: None,
                 });
             }
             let sealed = self
@@ -193,7 +194,7 @@ impl Host {
                 (worker.clone(), key.clone()),
                 SecretBytes::new(value.to_vec()),
             );
-            self.sealed_step(state, worker, key, true, write)
+            self.sealed_step(state, worker, key.clone(), true, write)
         })
         .await
     }
@@ -212,7 +213,7 @@ impl Host {
             let worker = worker(state, space, name)?;
             let write = Write::Unseal(worker.clone(), key.clone());
             state.sealed.remove(&(worker.clone(), key.clone()));
-            self.sealed_step(state, worker, key, false, write)
+            self.sealed_step(state, worker, key.clone(), false, write)
         })
         .await
     }
@@ -236,6 +237,7 @@ impl Host {
             writes: vec![write],
             reply: Reply::empty(204),
             bound: Bound::Nothing,
+            ended: None,
         })
     }
 
