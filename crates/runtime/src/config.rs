@@ -105,10 +105,29 @@ pub(crate) fn encode(config: &ProcessConfig<'_>) -> Vec<u8> {
     message(&root)
 }
 
+/// Names of the host's own modules in one process. What code cannot name it cannot import, so it
+/// finds no module but its bundle's (edge runtime §2.1).
+struct Hidden(String);
+
+impl Hidden {
+    fn new() -> Hidden {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).expect("the system has random numbers");
+        Hidden(format!("~edge:{}:", hex::encode(random)))
+    }
+
+    /// Name and text of a module. Stack traces show it under its plain name.
+    fn module(&self, name: &str, text: &str) -> (String, String) {
+        let text = text.replace("from \"~edge:", &format!("from \"{}", self.0));
+        let shown = format!("{text}\n//# sourceURL=~edge:{name}\n");
+        (format!("{}{name}", self.0), shown)
+    }
+}
+
 /// Generated texts, owned here so that the tree can borrow them.
 struct Texts {
-    main: String,
-    manifest: String,
+    /// Name and text of the host's own modules, the entry first.
+    own: Vec<(String, String)>,
     sources: Vec<String>,
     /// Raw binding name per environment entry.
     raw: Vec<String>,
@@ -142,9 +161,18 @@ impl Texts {
                 | Capability::QueueProducer { .. } => "d".to_owned(),
             });
         }
+        let hidden = Hidden::new();
+        let main = format!("import * as main from {path};\nexport default main.default;\n");
+        let manifest = manifest(&config.environment, &raw);
+        let own = [
+            ("entry", ENTRY),
+            ("prelude", PRELUDE),
+            ("bindings", BINDINGS),
+            ("manifest", &manifest),
+            ("main", &main),
+        ];
         Texts {
-            main: format!("import * as main from {path};\nexport default main.default;\n"),
-            manifest: manifest(&config.environment, &raw),
+            own: own.map(|(name, text)| hidden.module(name, text)).into(),
             sources: config.modules.iter().map(source).collect(),
             raw,
             json,
@@ -194,13 +222,8 @@ fn source(module: &LoadedModule) -> String {
 
 fn worker<'a>(config: &'a ProcessConfig<'_>, texts: &'a Texts) -> Struct<'a> {
     let script = |name: &'a str, text: &'a str| module(name, 0, Slot::Text(text));
-    let mut modules = vec![
-        script("~edge:entry", ENTRY),
-        script("~edge:prelude", PRELUDE),
-        script("~edge:bindings", BINDINGS),
-        script("~edge:manifest", &texts.manifest),
-        script("~edge:main", &texts.main),
-    ];
+    let own = texts.own.iter();
+    let mut modules: Vec<_> = own.map(|(name, text)| script(name, text)).collect();
     for (loaded, text) in config.modules.iter().zip(&texts.sources) {
         modules.push(match loaded.class {
             ModuleClass::Script | ModuleClass::Auxiliary => script(&loaded.name, text),

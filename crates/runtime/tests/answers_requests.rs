@@ -100,7 +100,7 @@ async fn service_call_keeps_status_headers_and_the_four_states_of_a_body() {
              const r = await env.CALLEE.fetch('http://c' + path, init);
              return [r.status, r.headers.get('x-own'), r.body === null ? null : await r.text()] };
            const failing = new ReadableStream({ start(c) { c.enqueue(new Uint8Array(3)); }, pull(c) { c.error(new Error('source')); } });
-           let broken; try { broken = await call('/', { method: 'POST', body: failing, duplex: 'half' }); } catch (e) { broken = e.message; }
+           let broken; try { broken = await call('/', { method: 'POST', body: failing, duplex: 'half' }); } catch (e) { broken = [e.name, e.cause?.message]; }
            const fixed = new FixedLengthStream(4), writer = fixed.writable.getWriter();
            writer.write(new TextEncoder().encode('four')); writer.close();
            const known = await call('/', { method: 'POST', body: fixed.readable, duplex: 'half' });
@@ -131,7 +131,7 @@ async fn service_call_keeps_status_headers_and_the_four_states_of_a_body() {
         [418, null, "POST length null ab"],
         [500, null, "Internal Server Error"],
         [204, "1", null],
-        "source",
+        ["request_aborted", "source"],
         "backend_unavailable",
         [418, null, "POST length 4 four"],
         "request_too_large",
@@ -352,5 +352,28 @@ async fn methods_long_urls_and_many_headers_arrive_as_sent() {
         host.address("api").len() - 1 + path.len()
     );
     assert_eq!((status, body), (200, expected));
+    // What the runtime takes of a head in all, and what it says beyond.
+    let large = |fields: usize| {
+        let request = (0..fields).fold(Request::get("/"), |request, index| {
+            request.header(format!("x-h{index}"), "v".repeat(8192))
+        });
+        request.body(Full::default()).unwrap()
+    };
+    let (status, body) = host.send("api", large(56)).await.unwrap();
+    assert!(
+        status == 200 && body.ends_with(" 56 8192"),
+        "{status} {body}"
+    );
+    let fields = (0..255).fold(Request::get("/"), |request, index| {
+        request.header(format!("x-h{index}"), "v")
+    });
+    let fields = fields.body(Full::default()).unwrap();
+    let (status, body) = host.send("api", fields).await.unwrap();
+    assert!(status == 200 && body.ends_with(" 255 1"), "{status} {body}");
+    assert_eq!(host.send("api", large(128)).await.unwrap().0, 431);
+    let target = Request::get(format!("/{}", "p".repeat(60_000)));
+    let target = target.body(Full::default()).unwrap();
+    assert_eq!(host.send("api", target).await.unwrap().0, 200);
+    assert_eq!(host.get("api", "/").await.0, 200);
     host.runtime.shutdown().await;
 }

@@ -54,9 +54,9 @@ const carry = async (reader, writer, exchange) => {
   }
 };
 
-// A body to be stored whose stream failed on the way; why is kept as its cause.
-const undelivered = (reason) =>
-  own.define(coded("invalid_body", `the stream of the body failed: ${reason?.message ?? reason}`), "cause", {
+// A body whose stream failed on the way; why is kept as its cause.
+const undelivered = (code, reason) =>
+  own.define(coded(code, `the stream of the body failed: ${reason?.message ?? reason}`), "cause", {
     value: reason,
     writable: true,
     configurable: true,
@@ -99,7 +99,7 @@ async function operate(fetcher, binding, operation, document, bytes) {
     try {
       body = bytes instanceof own.ReadableStream ? guarded(bytes, exchange) : bytes;
     } catch (reason) {
-      throw undelivered(reason);
+      throw undelivered("invalid_body", reason);
     }
   }
   let answer;
@@ -111,8 +111,8 @@ async function operate(fetcher, binding, operation, document, bytes) {
       signal: exchange.signal,
     });
   } catch (reason) {
-    if (exchange.signal.aborted) throw undelivered(exchange.signal.reason);
-    if (measured.has(bytes)) throw undelivered(reason);
+    if (exchange.signal.aborted) throw undelivered("invalid_body", exchange.signal.reason);
+    if (measured.has(bytes)) throw undelivered("invalid_body", reason);
     throw coded("backend_unavailable", "the data service did not answer");
   }
   if (answer.status === 200) return answer;
@@ -245,7 +245,7 @@ const service = (fetcher) => ({
     try {
       answer = await fetcher.fetch(new own.Request(call, changes));
     } catch (reason) {
-      if (exchange.signal.aborted) throw exchange.signal.reason;
+      if (exchange.signal.aborted) throw undelivered("request_aborted", exchange.signal.reason);
       if (call.signal.aborted) throw reason;
       throw coded("backend_unavailable", "the call did not reach the other worker");
     }

@@ -39,22 +39,54 @@ const environmentOf = (raw) => {
   return made;
 };
 
-const contextOf = (ctx) => ({
-  waitUntil(task) {
-    pending += 1;
-    ctx.waitUntil(
-      (async () => {
-        try {
-          await task;
-        } catch (error) {
-          report("waitUntil", error);
-        } finally {
-          pending -= 1;
-        }
-      })(),
-    );
-  },
-});
+// The context of one invocation. It is over when its handler has ended, its tasks have settled
+// and nothing of it runs any more; a stream of its response still does. The runtime's own context
+// cannot tell that, but a stream can be divided only by the invocation that made it.
+const contextOf = (ctx) => {
+  let mark = new own.IdentityTransformStream().readable;
+  const running = () => {
+    try {
+      [mark] = mark.tee();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  let handling = true;
+  let tasks = 0;
+  const context = {
+    waitUntil(task) {
+      if (!handling && tasks === 0 && !running()) {
+        throw coded("context_expired", "the invocation is over, and so are its tasks");
+      }
+      pending += 1;
+      tasks += 1;
+      ctx.waitUntil(
+        (async () => {
+          try {
+            await task;
+          } catch (error) {
+            report("waitUntil", error);
+          } finally {
+            pending -= 1;
+            tasks -= 1;
+          }
+        })(),
+      );
+    },
+  };
+  return { context, ended: () => (handling = false) };
+};
+
+// Runs a handler with a context that ends with it.
+const handled = async (handler, argument, raw, ctx) => {
+  const { context, ended } = contextOf(ctx);
+  try {
+    return await user[handler](argument, environmentOf(raw), context);
+  } finally {
+    ended();
+  }
+};
 
 // Undoes the marker of a service call, so that the handler sees the body the
 // caller had: none, empty, of known or of unknown length.
@@ -71,7 +103,7 @@ export default {
     try {
       const request = withoutMarker(given);
       trust(request.body);
-      const answer = await user.fetch(request, environmentOf(raw), contextOf(ctx));
+      const answer = await handled("fetch", request, raw, ctx);
       if (!(answer instanceof own.Response)) throw new own.TypeError("the fetch handler gave no Response");
       if (answer.body !== null || answer.webSocket) return answer;
       const marked = new own.Response(null, answer);
@@ -154,7 +186,7 @@ export const events = {
     if (path === "/scheduled") {
       try {
         const { cron, scheduledTime } = document;
-        await user.scheduled({ cron, scheduledTime }, environmentOf(raw), contextOf(ctx));
+        await handled("scheduled", { cron, scheduledTime }, raw, ctx);
       } catch (error) {
         report("scheduled", error);
         return own.json({ outcome: "threw" });
@@ -166,7 +198,7 @@ export const events = {
       const { batch, close } = batchOf(document, settled, recorder(raw.d, document.batchId));
       let outcome = "returned";
       try {
-        await user.queue(batch, environmentOf(raw), contextOf(ctx));
+        await handled("queue", batch, raw, ctx);
       } catch (error) {
         report("queue", error);
         outcome = "threw";
