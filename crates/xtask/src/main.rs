@@ -84,7 +84,7 @@ enum Chore {
         /// Examples per operation.
         #[arg(long, default_value_t = 50)]
         examples: usize,
-        /// Phases; `coverage` as one of them walks every boundary of every schema and takes long.
+        /// Phases of schemathesis, comma-separated.
         #[arg(long, default_value = schemathesis::PHASES)]
         phases: String,
     },
