@@ -22,11 +22,13 @@ pub struct Collected {
     pub holds: usize,
     /// Artifacts that no tenant held, removed.
     pub artifacts: usize,
+    /// Resources that are gone, whose data was removed.
+    pub data: usize,
 }
 
 impl Host {
-    /// Forgets what is older than the host keeps, and removes artifact bytes that no tenant
-    /// holds. Safe at any time: bytes that are coming in, and those that were just committed,
+    /// Forgets what is older than the host keeps, removes artifact bytes that no tenant holds,
+    /// and the data of resources that are gone. Safe at any time: bytes that are coming in, and those that were just committed,
     /// stay.
     pub async fn collect_garbage(&self) -> Result<Collected, HostError> {
         let mut collected = Collected::default();
@@ -66,6 +68,17 @@ impl Host {
                 artifacts.remove(digest).await?;
                 collected.artifacts += 1;
             }
+        }
+        let mut departed = self.inner.data_plane.kept().await?;
+        for plane in self.planes() {
+            let world = plane.world();
+            departed.retain(|uid| world.get(uid).is_none());
+        }
+        // A resource that was deleted must be gone on disk before its data is.
+        store.submit(Vec::new()).durable().await?;
+        for uid in departed {
+            self.inner.data_plane.forget(&uid).await?;
+            collected.data += 1;
         }
         self.inner.metrics.collected(&collected);
         Ok(collected)

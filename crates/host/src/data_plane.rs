@@ -43,6 +43,8 @@ impl BundleSource {
 ///   once every version that takes traffic in the snapshot serves. The host calls it one at a
 ///   time, gives up waiting after its configured time, and answers the client all the same.
 /// - `migrate` executes files in order, each in one transaction, and says how many were done.
+/// - `kept` names every resource that it keeps data of, and `forget` removes the data of one. The
+///   host asks first and looks then which of them exist, so nothing that is made meanwhile goes.
 #[async_trait]
 pub trait DataPlane: Send + Sync {
     /// Which handlers the main module of a bundle exports (host API §20.2).
@@ -58,6 +60,16 @@ pub trait DataPlane: Send + Sync {
         database: &Uid,
         files: &[(LedgerEntry, Bytes)],
     ) -> Result<(), (usize, String)>;
+
+    /// Every resource that data is kept of, also of those that are gone.
+    async fn kept(&self) -> std::io::Result<Vec<Uid>> {
+        Ok(Vec::new())
+    }
+
+    /// Removes the data of a resource that is gone.
+    async fn forget(&self, _uid: &Uid) -> std::io::Result<()> {
+        Ok(())
+    }
 
     /// Where a host name can be opened in a browser of this machine, if anywhere.
     fn address(&self, _hostname: &str) -> Option<String> {

@@ -6,6 +6,7 @@
 //! is checked here again: what a tenant's code could forge is no evidence.
 
 mod cursor;
+mod departed;
 mod file;
 mod kv;
 mod migration;

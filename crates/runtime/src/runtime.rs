@@ -286,6 +286,20 @@ impl Runtime {
         self.inner.data.migrate(database, files).await
     }
 
+    /// Every resource that data of bindings is kept of, whether it still exists or not.
+    ///
+    /// Errors: the data directory cannot be read.
+    pub async fn kept(&self) -> io::Result<BTreeSet<Uid>> {
+        self.inner.data.kept().await
+    }
+
+    /// Removes the data of a resource that is gone for good.
+    ///
+    /// Errors: what is kept cannot be removed.
+    pub async fn forget(&self, uid: &Uid) -> io::Result<()> {
+        self.inner.data.forget(uid).await
+    }
+
     /// Address of the ingress that routes by host name.
     pub fn listen(&self) -> SocketAddr {
         self.inner.listen

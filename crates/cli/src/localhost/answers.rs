@@ -119,6 +119,7 @@ async fn answered(ask: Ask, host: &Host, plane: &Plane) -> Result<Json, HostErro
                 "operations": collected.operations,
                 "holds": collected.holds,
                 "artifacts": collected.artifacts,
+                "data": collected.data,
             })
         }
     })

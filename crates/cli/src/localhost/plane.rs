@@ -148,6 +148,21 @@ impl DataPlane for Plane {
             })
     }
 
+    async fn kept(&self) -> io::Result<Vec<Uid>> {
+        let Some(runtime) = self.runtime() else {
+            return Ok(Vec::new());
+        };
+        let kept = runtime.kept().await?;
+        Ok(kept.iter().map(|uid| Uid::new(uid.as_str())).collect())
+    }
+
+    async fn forget(&self, uid: &Uid) -> io::Result<()> {
+        match self.runtime() {
+            Some(runtime) => runtime.forget(&uid.as_str().into()).await,
+            None => Ok(()),
+        }
+    }
+
     fn address(&self, hostname: &str) -> Option<String> {
         let status = self.runtime()?.status();
         status

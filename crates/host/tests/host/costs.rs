@@ -6,9 +6,10 @@ use notation_edge::{
     Change, Delete, EdgeKind, FAMILY, Fence, Key, Origin, Put, Removal, Review, SealedReadiness,
     Uid, World, admit,
 };
-use notation_host::Contracts;
+use notation_host::{Contracts, Grant, Host, NoDataPlane, Scope};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tower::ServiceExt as _;
 
 const NOW: &str = "2026-01-01T00:00:00Z";
 
@@ -192,6 +193,89 @@ fn a_decision_costs_the_same_beside_thousands_of_others() {
             large.len()
         );
     }
+}
+
+/// A host with as many tenants, each with resources of its own.
+async fn peopled(dir: &std::path::Path, tenants: usize) -> Host {
+    let host = Host::open(config(dir), Arc::new(NoDataPlane)).await.unwrap();
+    let one = async |number: usize| {
+        let grant = Grant {
+            tenant: format!("t{number}"),
+            principal: "p".to_owned(),
+            scopes: [Scope::Api].into(),
+            label: String::new(),
+        };
+        host.install_token(&format!("token{number}"), grant)
+            .await
+            .unwrap();
+        for name in ["one", "two"] {
+            mutate(&host, number, name).await;
+        }
+    };
+    // Many at a time share what waits for the disk.
+    let numbers: Vec<usize> = (0..tenants).collect();
+    for some in numbers.chunks(100) {
+        futures::future::join_all(some.iter().map(|number| one(*number))).await;
+    }
+    host
+}
+
+/// Creates a namespace as one tenant, with prepare and apply.
+async fn mutate(host: &Host, tenant: usize, name: &str) {
+    let form = host.contracts().catalog.family(EdgeKind::EdgeKVNamespace);
+    let id = &form.unwrap().form_ref;
+    let mut document = json!({
+        "apiVersion": &*id.api_version, "kind": &*id.kind,
+        "form": {"formRef": {
+            "apiVersion": &*id.api_version, "kind": &*id.kind,
+            "definitionVersion": &*id.definition_version, "schemaDigest": &*id.schema_digest,
+        }},
+        "metadata": {"name": name, "space": SPACE}, "spec": {},
+    });
+    let send = async |method: &str, target: String, document: &Value| {
+        let request = axum::http::Request::builder()
+            .method(method)
+            .uri(target)
+            .header("authorization", format!("Bearer token{tenant}"))
+            .header("idempotency-key", name)
+            .header("if-none-match", "*")
+            .body(axum::body::Body::from(document.to_string()))
+            .unwrap();
+        let response = host.router().oneshot(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await;
+        (status, body.unwrap())
+    };
+    let (status, body) = send("POST", format!("{API}/resources/prepare"), &document).await;
+    assert_eq!(status, 200, "{body:?}");
+    let prepared: Value = serde_json::from_slice(&body).unwrap();
+    document["review"] = json!({"prepareDigest": prepared["review"]["prepareDigest"]});
+    let target = format!("{API}/resources/{EDGE}/EdgeKVNamespace/{name}");
+    let (status, body) = send("PUT", target, &document).await;
+    assert_eq!(status, 201, "{body:?}");
+}
+
+#[test]
+fn a_mutation_costs_the_same_beside_thousands_of_tenants() {
+    // All of a request runs on this one thread, but for writing to the disk.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let counted = |tenants: usize| {
+        let temp = tempfile::tempdir().unwrap();
+        let host = runtime.block_on(peopled(&temp.path().join("data"), tenants));
+        // The first one after a pause also frees what waited.
+        runtime.block_on(mutate(&host, 0, "before"));
+        let counted = allocation_counter::measure(|| {
+            runtime.block_on(mutate(&host, 0, "counted"));
+        });
+        counted.count_total
+    };
+    let (few, many) = (counted(2), counted(2_000));
+    eprintln!("one mutation: {few} allocations beside 2 tenants, {many} beside 2000");
+    // The map of tenants is a little deeper, nothing else.
+    assert!(many <= few + 200, "{few} beside 2 tenants, {many} beside 2000");
 }
 
 /// Rows that each kind of mutation writes.

@@ -1,6 +1,6 @@
 //! One SQLite file per stored resource, opened on first use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +32,9 @@ pub(crate) enum Family {
 }
 
 impl Family {
+    /// Those with a file per resource.
+    const OWN: [Family; 3] = [Family::Kv, Family::Sql, Family::Objects];
+
     fn directory(self) -> &'static str {
         match self {
             Family::Kv => "kv",
@@ -86,6 +89,54 @@ impl Files {
         open.insert((family, uid.clone()), database.clone());
         Ok(database)
     }
+
+    /// The resources that have files of their own.
+    pub(crate) fn kept(&self) -> io::Result<BTreeSet<Uid>> {
+        let mut kept = BTreeSet::new();
+        for family in Family::OWN {
+            let entries = match std::fs::read_dir(self.directory.join(family.directory())) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                entries => entries?,
+            };
+            for entry in entries {
+                let name = entry?.file_name();
+                let stem = name.to_str().and_then(|name| name.split_once('.'));
+                kept.extend(stem.and_then(|(stem, _)| uid_of(stem)));
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Removes the files of a resource; none are made while that goes on.
+    pub(crate) fn forget(&self, uid: &Uid) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        for family in Family::OWN {
+            open.remove(&(family, uid.clone()));
+            let bytes = self.bytes_of(family, uid);
+            absent(std::fs::remove_dir_all(&bytes))?;
+            for extension in ["sqlite-wal", "sqlite-shm", "sqlite"] {
+                absent(std::fs::remove_file(bytes.with_extension(extension)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn absent(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// The uid that a file name was made of; none for a name of another making.
+fn uid_of(name: &str) -> Option<Uid> {
+    let text = match name.strip_prefix('_') {
+        None => name.to_owned(),
+        Some(hex) => String::from_utf8(hex::decode(hex).ok()?).ok()?,
+    };
+    let uid = Uid::from(text);
+    (file_name(&uid) == name).then_some(uid)
 }
 
 /// A uid as a file name: as it is when it is harmless, else its bytes in hex.
@@ -156,5 +207,11 @@ mod tests {
         assert_eq!(file_name(&"../x".into()), "_2e2e2f78");
         assert_eq!(file_name(&"A".into()), "_41");
         assert_eq!(file_name(&"".into()), "_");
+        for uid in ["01jd-9x", "../x", "A", "", "r1.x"] {
+            assert_eq!(uid_of(&file_name(&uid.into())), Some(uid.into()));
+        }
+        for other in ["Cargo", "_zz", "_6", "a b"] {
+            assert_eq!(uid_of(other), None, "{other}");
+        }
     }
 }

@@ -211,6 +211,11 @@ fn failed_condition() -> Refusal {
 }
 
 impl Buckets {
+    pub(super) fn forget(&self, uid: &Uid) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.remove(uid);
+    }
+
     async fn open(&self, data: &Data, uid: &Uid) -> Result<Bucket, Refusal> {
         let known = self
             .open
