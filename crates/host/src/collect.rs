@@ -75,7 +75,7 @@ impl Host {
             departed.retain(|uid| world.get(uid).is_none());
         }
         // A resource that was deleted must be gone on disk before its data is.
-        store.submit(Vec::new()).durable().await?;
+        store.submit(epoch, Vec::new()).durable().await?;
         for uid in departed {
             self.inner.data_plane.forget(&uid).await?;
             collected.data += 1;

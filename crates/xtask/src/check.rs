@@ -2,7 +2,8 @@
 
 use crate::{
     campaign,
-    schemathesis::{self, Absent, Thoroughness},
+    python::Absent,
+    schemathesis::{self, Thoroughness},
 };
 use std::{
     path::{Path, PathBuf},

@@ -2,10 +2,12 @@
 
 mod arrows;
 mod bench;
+mod bucket;
 mod campaign;
 mod check;
 mod endure;
 mod figures;
+mod python;
 mod rules;
 mod schemathesis;
 mod sources;
@@ -79,6 +81,8 @@ enum Chore {
         #[arg(long, default_value_t = 100_000)]
         requests: usize,
     },
+    /// The contract of the artifact store on a bucket over HTTP; needs python3 and a package index.
+    Bucket,
     /// Schemathesis against a running host; needs python3 and a package index.
     Schemathesis {
         /// Examples per operation.
@@ -111,8 +115,9 @@ fn main() -> ExitCode {
         Chore::Endure { kills, requests } => endure::run(endure::Length { kills, requests }),
         Chore::Schemathesis { examples, phases } => schemathesis::run(
             &schemathesis::Thoroughness { examples, phases },
-            schemathesis::Absent::Fails,
+            python::Absent::Fails,
         ),
+        Chore::Bucket => bucket::run(),
         Chore::Figures { json, groups } => figures::run(json, &groups),
         Chore::Bench { runs } => bench::start(runs.max(1)),
         Chore::Check { contracts } => {

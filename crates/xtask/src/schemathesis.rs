@@ -1,10 +1,11 @@
 //! Schemathesis against a running host: every answer it can provoke is one that the host's own
 //! OpenAPI document announces.
 
+use crate::python::{Absent, install};
 use std::{
     env, fs, io,
     net::{TcpListener, TcpStream},
-    path::{self, Path, PathBuf},
+    path::{self, Path},
     process::{Child, Command, ExitCode, Stdio},
     thread,
     time::Duration,
@@ -51,15 +52,6 @@ def before_load_schema(context, raw_schema):
                 levels[name] = {}
 "#;
 
-/// What happens where schemathesis cannot be installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Absent {
-    /// The run says so and passes.
-    Skips,
-    /// The run fails.
-    Fails,
-}
-
 /// Installs schemathesis beside the build, starts a host, and lets the two meet.
 #[expect(clippy::print_stderr, reason = "a developer reads this on a terminal")]
 pub fn run(thoroughness: &Thoroughness, absent: Absent) -> ExitCode {
@@ -72,7 +64,7 @@ pub fn run(thoroughness: &Thoroughness, absent: Absent) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let program = match install(&target.join("schemathesis")) {
+    let program = match install(&target.join("schemathesis"), PACKAGE, "schemathesis") {
         Ok(program) => program,
         Err(reason) => {
             eprintln!("schemathesis: skipped, it cannot be installed: {reason}");
@@ -90,37 +82,6 @@ pub fn run(thoroughness: &Thoroughness, absent: Absent) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// A virtual environment with the package; the path of its program.
-fn install(dir: &Path) -> Result<PathBuf, String> {
-    let program = dir.join("bin/schemathesis");
-    let marker = dir.join("installed");
-    if fs::read_to_string(&marker).is_ok_and(|text| text == PACKAGE) {
-        return Ok(program);
-    }
-    quietly(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
-    let pip = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        PACKAGE,
-    ];
-    quietly(Command::new(dir.join("bin/python")).args(pip))?;
-    fs::write(marker, PACKAGE).map_err(|error| error.to_string())?;
-    Ok(program)
-}
-
-fn quietly(command: &mut Command) -> Result<(), String> {
-    let output = command.output().map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let last = text.lines().rfind(|line| !line.trim().is_empty());
-    Err(last.unwrap_or("no reason was given").to_owned())
 }
 
 /// A host that ends with this value.

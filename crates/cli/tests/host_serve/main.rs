@@ -5,6 +5,7 @@
 mod support;
 
 mod opening;
+mod proxied;
 mod secret;
 mod served;
 

@@ -2,6 +2,8 @@
 //! Costs are counted, not timed: allocations of the decision, rows of the answer.
 
 use crate::bench::*;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
 use notation_edge::{
     Change, Delete, EdgeKind, FAMILY, Fence, Key, Origin, Put, Removal, Review, SealedReadiness,
     Uid, World, admit,
@@ -9,7 +11,6 @@ use notation_edge::{
 use notation_host::{Contracts, Grant, Host, NoDataPlane, Scope};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tower::ServiceExt as _;
 
 const NOW: &str = "2026-01-01T00:00:00Z";
 
@@ -197,7 +198,9 @@ fn a_decision_costs_the_same_beside_thousands_of_others() {
 
 /// A host with as many tenants, each with resources of its own.
 async fn peopled(dir: &std::path::Path, tenants: usize) -> Host {
-    let host = Host::open(config(dir), Arc::new(NoDataPlane)).await.unwrap();
+    let host = Host::open(config(dir), Arc::new(NoDataPlane))
+        .await
+        .unwrap();
     let one = async |number: usize| {
         let grant = Grant {
             tenant: format!("t{number}"),
@@ -241,7 +244,8 @@ async fn mutate(host: &Host, tenant: usize, name: &str) {
             .header("if-none-match", "*")
             .body(axum::body::Body::from(document.to_string()))
             .unwrap();
-        let response = host.router().oneshot(request).await.unwrap();
+        let service = TowerToHyperService::new(host.router());
+        let response = service.call(request).await.unwrap();
         let status = response.status().as_u16();
         let body = axum::body::to_bytes(response.into_body(), 1 << 20).await;
         (status, body.unwrap())
@@ -275,7 +279,10 @@ fn a_mutation_costs_the_same_beside_thousands_of_tenants() {
     let (few, many) = (counted(2), counted(2_000));
     eprintln!("one mutation: {few} allocations beside 2 tenants, {many} beside 2000");
     // The map of tenants is a little deeper, nothing else.
-    assert!(many <= few + 200, "{few} beside 2 tenants, {many} beside 2000");
+    assert!(
+        many <= few + 200,
+        "{few} beside 2 tenants, {many} beside 2000"
+    );
 }
 
 /// Rows that each kind of mutation writes.
