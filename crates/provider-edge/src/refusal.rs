@@ -5,6 +5,7 @@ use notation_provider::{HeldBy, OpError};
 
 /// What an error of the client means for a call about `script`.
 pub(crate) fn op_error(script: &str, error: ClientError) -> OpError {
+    let untrusted = error.is_untrusted();
     match error {
         ClientError::Api(error) => {
             let after_ms = error
@@ -12,6 +13,13 @@ pub(crate) fn op_error(script: &str, error: ClientError) -> OpError {
                 .and_then(|after| u64::try_from(after.as_millis()).ok());
             of_code(script, error.code, &error.message, after_ms)
         }
+        ClientError::Transport(error) if untrusted => OpError::Failed {
+            message: format!(
+                "what answers at the endpoint speaks no TLS, or has no certificate that is trusted \
+                 (SSL_CERT_FILE names further roots): {}",
+                causes(&error)
+            ),
+        },
         ClientError::Transport(error) => OpError::Transient {
             message: format!("the host cannot be reached: {}", causes(&error)),
             after_ms: None,
@@ -101,6 +109,36 @@ fn causes(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use notation_edge_api::client::ClientError;
+
+    #[tokio::test]
+    async fn a_handshake_that_fails_is_not_repeated_and_a_closed_port_is() {
+        use tokio::io::AsyncWriteExt;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let plain = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream
+                .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                .await
+                .unwrap();
+        });
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let asked = || async {
+            let error = http
+                .get(format!("https://{address}/"))
+                .send()
+                .await
+                .unwrap_err();
+            op_error("a", ClientError::Transport(error))
+        };
+        let answer = asked().await;
+        assert!(matches!(answer, OpError::Failed { .. }), "{answer:?}");
+        // Nobody listens any more.
+        plain.await.unwrap();
+        let answer = asked().await;
+        assert!(matches!(answer, OpError::Transient { .. }), "{answer:?}");
+    }
 
     #[test]
     fn holders_are_read_from_the_hosts_sentence() {

@@ -1,6 +1,8 @@
 //! What can go wrong between the client and a host.
 
 use crate::ErrorCode;
+use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 /// A request that did not succeed.
@@ -26,6 +28,20 @@ impl ClientError {
         }
     }
 
+    /// True when somebody answers there who speaks no TLS or has no certificate that is trusted:
+    /// asking again changes nothing.
+    pub fn is_untrusted(&self) -> bool {
+        let ClientError::Transport(error) = self else {
+            return false;
+        };
+        let first: &(dyn Error + 'static) = error;
+        let mut causes = std::iter::successors(Some(first), |&error| error.source());
+        let handshake = |cause: &(dyn Error + 'static)| {
+            cause.downcast_ref::<io::Error>().is_some_and(is_invalid)
+        };
+        error.is_connect() && causes.any(handshake)
+    }
+
     /// True when the connection could not even be made, so that nothing was carried out.
     pub fn is_connect(&self) -> bool {
         match self {
@@ -33,6 +49,13 @@ impl ClientError {
             ClientError::Api(_) | ClientError::Protocol(_) => false,
         }
     }
+}
+
+/// What a handshake finds wrong comes as invalid data, perhaps in another error; failures to reach
+/// anybody do not. An error of the system's kind hides what it wraps from the chain of causes.
+fn is_invalid(error: &io::Error) -> bool {
+    let wrapped = || error.get_ref()?.downcast_ref::<io::Error>();
+    error.kind() == io::ErrorKind::InvalidData || wrapped().is_some_and(is_invalid)
 }
 
 /// One error envelope.
