@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use notation_model::{Desired, DesiredGraph, Incarnation, Record};
+use notation_model::{Desired, DesiredGraph, Incarnation, Record, SecretName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
@@ -35,6 +35,8 @@ pub struct SavedPlan {
     program: BTreeMap<String, String>,
     /// Version of every record.
     state: BTreeMap<String, u64>,
+    /// Digest of what marks each secret that the program names: another one once it is set again.
+    secrets: BTreeMap<String, String>,
     /// The plan as the `plan` event shows it.
     plan: Json,
 }
@@ -52,7 +54,7 @@ pub struct Flags {
     pub adopt: Vec<String>,
 }
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 impl Flags {
     /// Those of the command line.
@@ -90,7 +92,12 @@ impl Flags {
 
 impl SavedPlan {
     /// What is to be kept of a plan.
-    pub fn of(shown: Shown<'_>, flags: Flags, desired: &DesiredGraph) -> SavedPlan {
+    pub fn of(
+        shown: Shown<'_>,
+        flags: Flags,
+        desired: &DesiredGraph,
+        secrets: &SecretMarks,
+    ) -> SavedPlan {
         let Shown { plan, records, .. } = shown;
         let mut salt = [0; 16];
         getrandom::fill(&mut salt).expect("the system has a source of randomness");
@@ -100,6 +107,7 @@ impl SavedPlan {
             notation: env!("CARGO_PKG_VERSION").into(),
             deployment: plan.deployment.to_string(),
             program: program(desired, &salt),
+            secrets: marks(desired, secrets, &salt),
             state: versions(records),
             plan: plan_json::plan(shown),
             salt,
@@ -133,7 +141,12 @@ impl SavedPlan {
     }
 
     /// Refuses unless planning again gave the very same plan, from the same program and state.
-    pub fn unmoved(&self, shown: Shown<'_>, desired: &DesiredGraph) -> Result<(), Failure> {
+    pub fn unmoved(
+        &self,
+        shown: Shown<'_>,
+        desired: &DesiredGraph,
+        secrets: &SecretMarks,
+    ) -> Result<(), Failure> {
         let Shown { plan, records, .. } = shown;
         if self.deployment != plan.deployment.to_string() {
             return Err(Failure::new(
@@ -152,12 +165,14 @@ impl SavedPlan {
             &program(desired, &self.salt),
         );
         moved.extend(differences("in the state", &self.state, &versions(records)));
+        let secrets = marks(desired, secrets, &self.salt);
+        moved.extend(differences("among the secrets", &self.secrets, &secrets));
         let now = plan_json::plan(shown);
         if self.plan["outputs"] != now["outputs"] {
             moved.push("what the entry exports".into());
         }
         if moved.is_empty() && self.plan["steps"] != now["steps"] {
-            moved.push("what the providers have, or a secret".into());
+            moved.push("what the providers have".into());
         }
         if moved.is_empty() {
             return Ok(());
@@ -223,6 +238,21 @@ fn digest(desired: &Desired, salt: &str) -> String {
         )
     );
     hex::encode(Sha256::digest(whole.as_bytes()))
+}
+
+/// Marks of secrets, as the state store tells them.
+pub type SecretMarks = BTreeMap<SecretName, String>;
+
+/// Of the secrets that the program names.
+fn marks(desired: &DesiredGraph, secrets: &SecretMarks, salt: &str) -> BTreeMap<String, String> {
+    let named = desired.secrets().into_iter();
+    let marked = named.filter_map(|name| Some((name, secrets.get(name)?)));
+    marked
+        .map(|(name, mark)| {
+            let digest = Sha256::digest(format!("{salt} {mark}").as_bytes());
+            (name.to_string(), hex::encode(digest))
+        })
+        .collect()
 }
 
 fn versions(records: &BTreeMap<Incarnation, Record>) -> BTreeMap<String, u64> {

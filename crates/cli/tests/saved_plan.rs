@@ -26,6 +26,36 @@ fn apply(shop: &Project) -> support::Ran {
 }
 
 #[test]
+fn a_secret_that_is_set_again_makes_a_plan_old() {
+    let shop = Project::new();
+    shop.program("import { Worker } from \"@notation/sim\";\nimport { secret } from \"@notation/core\";\nnew Worker({ id: \"a\", config: { secret: secret(\"K\") } });\n");
+    let set = |name: &str, value: &str| {
+        let mut set = shop.command();
+        set.args(["secret", "set", "main", name, "--stage", "dev"]);
+        let mut set = set.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut set.stdin.take().unwrap(), value.as_bytes()).unwrap();
+        assert!(set.wait().unwrap().success());
+    };
+    // Both values differ from what is deployed, so the steps are the same.
+    set("K", "one");
+    shop.deploy().exits(0);
+    set("K", "two");
+    save(&shop);
+    set("K", "three");
+    apply(&shop)
+        .exits(1)
+        .says("plan_file::moved")
+        .says("K among the secrets: changed");
+    let file = std::fs::read_to_string(shop.path().join("plan.json")).unwrap();
+    assert!(!file.contains("two"));
+    save(&shop);
+    // One that the program does not name is no part of it.
+    set("OTHER", "x");
+    apply(&shop).exits(0);
+    shop.is_quiet();
+}
+
+#[test]
 fn a_saved_plan_is_applied_once() {
     let shop = Project::new();
     shop.program(ONE);

@@ -39,6 +39,8 @@ enum Trouble {
     None,
     /// With the call of this number, from 1.
     Call(u32, Ill),
+    /// With two calls of one run, or twice with one.
+    Calls((u32, Ill), (u32, Ill)),
     /// The read of this number of the next run answers what was true before the last write.
     StaleRead(u32),
 }
@@ -101,15 +103,17 @@ async fn expected(story: &Story) -> Expected {
     }
 }
 
-fn fault(trouble: Trouble) -> Option<Fault> {
-    let Trouble::Call(number, ill) = trouble else {
-        return None;
-    };
-    Some(match ill {
+fn faults(trouble: Trouble) -> Vec<Fault> {
+    let with = |(number, ill): (u32, Ill)| match ill {
         Ill::LosesItsReply => Fault::nth("write", number, What::LoseReply, 1),
         Ill::TakesItsTime => Fault::nth("write", number, What::Wait, 2),
         Ill::IsThrottled => Fault::nth("write", number, What::Throttle, 2),
-    })
+    };
+    match trouble {
+        Trouble::None | Trouble::StaleRead(_) => Vec::new(),
+        Trouble::Call(number, ill) => vec![with((number, ill))],
+        Trouble::Calls(one, other) => vec![with(one), with(other)],
+    }
 }
 
 /// Deploys the first program, then the second until the power goes at a seam. True when the seam
@@ -118,7 +122,7 @@ async fn cut(story: &Story, trouble: Trouble, at: u32) -> (Bench, bool) {
     let bench = Bench::new();
     bench.done(&story.first).await;
     bench.cloud.forget_calls();
-    if let Some(fault) = fault(trouble) {
+    for fault in faults(trouble) {
         bench.cloud.fault(fault);
     }
     let power = Power::cut_at(at);
@@ -204,7 +208,12 @@ async fn at_every_seam(story: &Story, expected: &Expected, trouble: Trouble) -> 
     for at in 1.. {
         let mut reached = false;
         for next in NEXT {
-            if next == Next::TakenBack && !matches!(trouble, Trouble::None) {
+            let shortened = match trouble {
+                Trouble::None => false,
+                Trouble::Call(..) | Trouble::StaleRead(_) => next == Next::TakenBack,
+                Trouble::Calls(..) => !matches!(next, Next::Again | Next::Destroyed),
+            };
+            if shortened {
                 continue;
             }
             let (bench, cut) = cut(story, trouble, at).await;
@@ -245,6 +254,48 @@ async fn matrix(story: Story) {
         cases += more;
     }
     println!("{}: {cases} cases", story.name);
+}
+
+/// Two things go wrong in one run, each with each, and then the power goes at every seam.
+async fn pairs_of_troubles(story: Story) {
+    const ILLS: [Ill; 3] = [Ill::LosesItsReply, Ill::TakesItsTime, Ill::IsThrottled];
+    let expected = expected(&story).await;
+    let each = (1..=story.calls).flat_map(|number| ILLS.map(|ill| (number, ill)));
+    let each: Vec<(u32, Ill)> = each.collect();
+    let mut cases = 0;
+    for (at, one) in each.iter().enumerate() {
+        for other in &each[at..] {
+            let trouble = Trouble::Calls(*one, *other);
+            let (more, happened) = at_every_seam(&story, &expected, trouble).await;
+            assert!(happened, "{}: {trouble:?}", story.name);
+            cases += more;
+        }
+    }
+    println!("{}: {cases} cases with two troubles", story.name);
+}
+
+#[tokio::test]
+async fn with_two_troubles_while_a_pair_is_set_up() {
+    pairs_of_troubles(Story {
+        name: "T1 pair set up",
+        first: Program::default(),
+        second: Program::pair(),
+        smaller: Program::new([worker("a")]),
+        calls: 3,
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn with_two_troubles_while_a_member_is_replaced() {
+    pairs_of_troubles(Story {
+        name: "T11 replaced side by side",
+        first: pair_in("us"),
+        second: pair_in("eu"),
+        smaller: Program::new([worker("b")]),
+        calls: 3,
+    })
+    .await;
 }
 
 fn pair_in(region: &str) -> Program {

@@ -428,6 +428,20 @@ async fn secrets_are_kept_per_deployment(store: &dyn StateStore) {
     }
     let set = store.secrets(&one).await.expect("it reads");
     assert_eq!(set[&name], Value::text("second"));
+    let marks = store.secret_marks(&one).await.expect("it reads");
+    assert!(marks.keys().eq(set.keys()));
+    let (reset, text) = set.first_key_value().expect("some are set");
+    let again = SecretValue::new(text.clone());
+    let same = store.set_secret(&one, reset, &again).await;
+    same.expect("a secret can be set again");
+    let later = store.secret_marks(&one).await.expect("it reads");
+    let moved = later
+        .iter()
+        .filter(|(name, mark)| marks.get(name) != Some(mark));
+    assert!(
+        moved.map(|(name, _)| name).eq([reset]),
+        "also to the same value"
+    );
     let names = store.secret_names(&one).await.expect("it reads");
     assert_eq!(names, vec![name.clone()]);
     let none = store.secret_names(&other).await.expect("it reads");

@@ -23,6 +23,9 @@ struct Kept {
     journal: Vec<Entry>,
     statuses: BTreeMap<String, StepStatus>,
     secrets: BTreeMap<SecretName, Value>,
+    /// Which of all settings each secret is from.
+    marks: BTreeMap<SecretName, u64>,
+    settings: u64,
     hold: Option<Hold>,
     fence: Fence,
 }
@@ -185,17 +188,31 @@ impl StateStore for MemoryStore {
         Ok(self.secrets(deployment).await?.into_keys().collect())
     }
 
+    async fn secret_marks(
+        &self,
+        deployment: &DeploymentId,
+    ) -> Result<BTreeMap<SecretName, String>, StoreError> {
+        let kept = self.kept();
+        let marks = kept
+            .get(deployment)
+            .into_iter()
+            .flat_map(|kept| &kept.marks);
+        Ok(marks
+            .map(|(name, mark)| (name.clone(), mark.to_string()))
+            .collect())
+    }
+
     async fn set_secret(
         &self,
         deployment: &DeploymentId,
         name: &SecretName,
         value: &SecretValue,
     ) -> Result<(), StoreError> {
-        self.kept()
-            .entry(deployment.clone())
-            .or_default()
-            .secrets
-            .insert(name.clone(), value.reveal().clone());
+        let mut all = self.kept();
+        let kept = all.entry(deployment.clone()).or_default();
+        kept.settings += 1;
+        kept.marks.insert(name.clone(), kept.settings);
+        kept.secrets.insert(name.clone(), value.reveal().clone());
         Ok(())
     }
 
@@ -204,9 +221,9 @@ impl StateStore for MemoryStore {
         deployment: &DeploymentId,
         name: &SecretName,
     ) -> Result<bool, StoreError> {
-        Ok(self
-            .kept()
-            .get_mut(deployment)
-            .is_some_and(|kept| kept.secrets.remove(name).is_some()))
+        Ok(self.kept().get_mut(deployment).is_some_and(|kept| {
+            kept.marks.remove(name);
+            kept.secrets.remove(name).is_some()
+        }))
     }
 }

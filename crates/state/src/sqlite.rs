@@ -241,6 +241,19 @@ impl StateStore for SqliteStore {
         .await
     }
 
+    async fn secret_marks(
+        &self,
+        deployment: &DeploymentId,
+    ) -> Result<BTreeMap<SecretName, String>, StoreError> {
+        let deployment = deployment.clone();
+        self.ask(|reply| {
+            Job::Read(Box::new(move |file| {
+                drop(reply.send(file.secret_marks(&deployment)));
+            }))
+        })
+        .await
+    }
+
     async fn set_secret(
         &self,
         deployment: &DeploymentId,

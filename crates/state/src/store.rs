@@ -120,6 +120,13 @@ pub trait StateStore: Send + Sync {
     /// Names of the secrets that are set. Needs no key.
     async fn secret_names(&self, deployment: &DeploymentId) -> Result<Vec<SecretName>, StoreError>;
 
+    /// A text per secret that changes whenever it is set, also to the same value, and tells nothing
+    /// of the value. Needs no key.
+    async fn secret_marks(
+        &self,
+        deployment: &DeploymentId,
+    ) -> Result<BTreeMap<SecretName, String>, StoreError>;
+
     /// Sets a secret.
     async fn set_secret(
         &self,

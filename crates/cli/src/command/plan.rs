@@ -24,7 +24,7 @@ pub fn run(global: &Global, args: &Plan, printer: &Printer) -> Outcome {
     let wiring = Wiring::of(&config, deployment, printer)?;
     let options = run::options(&args.shaping);
     let session = run::session(&wiring, &wanted, &Arc::new(Teller::new(printer)));
-    let (planned, besides) = session::block_on(async {
+    let (planned, besides, secrets) = session::block_on(async {
         wiring.reach_recorded(&options).await?;
         interrupt::pass_on(&session);
         let planned = notation_engine::plan(&session, &wanted.graph, &options)
@@ -32,12 +32,13 @@ pub fn run(global: &Global, args: &Plan, printer: &Printer) -> Outcome {
             .map_err(|error| wanted.failure(&wiring, error))?;
         let besides =
             neighbours::notes(wiring.store.as_ref(), &planned, &options.plan.adopt).await?;
-        Ok((planned, besides))
+        let secrets = wiring.store.secret_marks(&wiring.deployment).await?;
+        Ok((planned, besides, secrets))
     })?;
     let shown = Shown::of(&planned, &besides, Purpose::Deploy);
     run::show(shown, printer, |printer, text| printer.out(text));
     if let Some(path) = &args.out {
-        SavedPlan::of(shown, Flags::of(&args.shaping), &wanted.graph).write(path)?;
+        SavedPlan::of(shown, Flags::of(&args.shaping), &wanted.graph, &secrets).write(path)?;
         printer.say(format!(
             "saved; apply exactly this with: notation deploy {} --stage {} --plan {}",
             wiring.deployment.entry,

@@ -240,7 +240,8 @@ async fn look(
     }
     show(shown, printer, |printer, text| printer.say(text));
     if let Some(saved) = errand.saved {
-        saved.unmoved(shown, &wanted.graph)?;
+        let secrets = wiring.store.secret_marks(&wiring.deployment).await?;
+        saved.unmoved(shown, &wanted.graph, &secrets)?;
     }
     if asks {
         agree(errand.purpose, session, printer).await?;

@@ -177,6 +177,13 @@ impl StateStore for PoweredStore {
     ) -> Result<BTreeMap<SecretName, Value>, StoreError> {
         self.0.secrets(deployment).await
     }
+    async fn secret_marks(
+        &self,
+        deployment: &DeploymentId,
+    ) -> Result<BTreeMap<SecretName, String>, StoreError> {
+        self.0.secret_marks(deployment).await
+    }
+
     async fn secret_names(&self, deployment: &DeploymentId) -> Result<Vec<SecretName>, StoreError> {
         self.0.secret_names(deployment).await
     }

@@ -35,15 +35,24 @@ impl File {
         &mut self,
         deployment: &DeploymentId,
     ) -> Result<Vec<SecretName>, StoreError> {
+        Ok(self.secret_marks(deployment)?.into_keys().collect())
+    }
+
+    /// As sealed: every sealing gives another text.
+    pub(super) fn secret_marks(
+        &mut self,
+        deployment: &DeploymentId,
+    ) -> Result<BTreeMap<SecretName, String>, StoreError> {
         let Some((connection, _, path)) = self.reading("")? else {
-            return Ok(Vec::new());
+            return Ok(BTreeMap::new());
         };
         let rows =
             secret_rows(connection, deployment).map_err(|error| cannot_read(path, &error))?;
         rows.into_iter()
-            .map(|(name, _)| {
-                name.parse()
-                    .map_err(|error| damaged(path, ReadError::from(error)))
+            .map(|(name, body)| {
+                let name = name.parse();
+                let name = name.map_err(|error| damaged(path, ReadError::from(error)))?;
+                Ok((name, body))
             })
             .collect()
     }
