@@ -176,6 +176,8 @@ async fn live(
         status: info.status.map_or(0, |status| status.port()),
     };
     folder.keep_ports(ports).map_err(unusable)?;
+    // Whoever reads that it serves may stop it at once.
+    let mut interrupts = Interrupts::listen();
     // Whoever sees the control plane answer finds the folder's word and socket there.
     folder.say(&info).map_err(unusable)?;
     let (stop, stopped) = watch::channel(false);
@@ -213,7 +215,6 @@ async fn live(
         ready(&info, folder, args.log_format, printer);
     }
 
-    let mut interrupts = Interrupts::listen();
     tokio::select! {
         () = interrupts.next() => {}
         () = closing() => {}
