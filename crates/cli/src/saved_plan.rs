@@ -3,7 +3,11 @@
 //! It holds no value in clear that the plan itself would hide, and names code by digest. Running
 //! it plans again from the same program, state and flags and refuses when anything moved.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use notation_model::{Desired, DesiredGraph, Incarnation, Record, SecretName};
 use serde::{Deserialize, Serialize};
@@ -33,12 +37,17 @@ pub struct SavedPlan {
     pub flags: Flags,
     /// Digest of every desired resource, by id.
     program: BTreeMap<String, String>,
+    /// The ids in the order of their declarations, which decides between equals.
+    order: Vec<String>,
     /// Version of every record.
     state: BTreeMap<String, u64>,
     /// Digest of what marks each secret that the program names: another one once it is set again.
     secrets: BTreeMap<String, String>,
     /// The plan as the `plan` event shows it.
     plan: Json,
+    /// Digest of all of this, so that an edited file is told from a world that moved.
+    #[serde(default)]
+    digest: String,
 }
 
 /// Flags that shape a plan.
@@ -102,17 +111,31 @@ impl SavedPlan {
         let mut salt = [0; 16];
         getrandom::fill(&mut salt).expect("the system has a source of randomness");
         let salt = hex::encode(salt);
-        SavedPlan {
+        let mut saved = SavedPlan {
             format: FORMAT,
             notation: env!("CARGO_PKG_VERSION").into(),
             deployment: plan.deployment.to_string(),
             program: program(desired, &salt),
             secrets: marks(desired, secrets, &salt),
+            order: order(desired),
             state: versions(records),
             plan: plan_json::plan(shown),
             salt,
             flags,
-        }
+            digest: String::new(),
+        };
+        saved.digest = saved.content();
+        saved
+    }
+
+    /// Digest of everything but the digest.
+    fn content(&self) -> String {
+        let whole = SavedPlan {
+            digest: String::new(),
+            ..self.clone()
+        };
+        let text = serde_json::to_vec(&whole).expect("it is plain data");
+        hex::encode(Sha256::digest(&text))
     }
 
     /// Writes it, readable by its owner only.
@@ -136,6 +159,9 @@ impl SavedPlan {
             serde_json::from_slice(&bytes).map_err(|error| not_a_plan(&error.to_string()))?;
         if saved.format != FORMAT || saved.notation != env!("CARGO_PKG_VERSION") {
             return Err(not_a_plan(&format!("version {} wrote it", saved.notation)));
+        }
+        if saved.digest != saved.content() {
+            return Err(not_a_plan("it was changed after it was saved"));
         }
         Ok(saved)
     }
@@ -164,6 +190,9 @@ impl SavedPlan {
             &self.program,
             &program(desired, &self.salt),
         );
+        if moved.is_empty() && self.order != order(desired) {
+            moved.push("the order of the declarations in the program".into());
+        }
         moved.extend(differences("in the state", &self.state, &versions(records)));
         let secrets = marks(desired, secrets, &self.salt);
         moved.extend(differences("among the secrets", &self.secrets, &secrets));
@@ -172,7 +201,7 @@ impl SavedPlan {
             moved.push("what the entry exports".into());
         }
         if moved.is_empty() && self.plan["steps"] != now["steps"] {
-            moved.push("what the providers have".into());
+            moved = elsewhere(&self.plan, &now);
         }
         if moved.is_empty() {
             return Ok(());
@@ -208,6 +237,49 @@ fn differences<T: PartialEq>(
         Some(_) => None,
     });
     gone.chain(come).collect()
+}
+
+/// What moved neither in the program nor in the state: objects that drifted since, or back, else
+/// the resources that other things are done with.
+fn elsewhere(before: &Json, now: &Json) -> Vec<String> {
+    let drift = |plan: &Json| -> BTreeSet<String> {
+        let notes = plan["notes"].as_array().into_iter().flatten();
+        let drift = notes.filter(|note| note["code"] == "drift");
+        drift
+            .filter_map(|note| note["message"].as_str().map(str::to_owned))
+            .collect()
+    };
+    let (old, new) = (drift(before), drift(now));
+    let come = new.difference(&old).cloned();
+    let gone = old.difference(&new);
+    let gone = gone.map(|message| format!("it is not so any more that {message}"));
+    let moved: Vec<String> = come.chain(gone).collect();
+    if !moved.is_empty() {
+        return moved;
+    }
+    let steps = |plan: &Json| -> BTreeMap<String, Vec<Json>> {
+        let mut of: BTreeMap<String, Vec<Json>> = BTreeMap::new();
+        for step in plan["steps"].as_array().into_iter().flatten() {
+            let who = step["resource"].as_str().or(step["cycle"].as_str());
+            let steps = of.entry(who.unwrap_or_default().to_owned()).or_default();
+            steps.push(step.clone());
+        }
+        of
+    };
+    let (old, new) = (steps(before), steps(now));
+    let all: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let other = all.into_iter().filter(|who| old.get(*who) != new.get(*who));
+    let moved: Vec<String> = other
+        .map(|who| format!("what is done with {who}: its object, or a secret, is another"))
+        .collect();
+    match moved.is_empty() {
+        true => vec!["the order of the steps".into()],
+        false => moved,
+    }
+}
+
+fn order(desired: &DesiredGraph) -> Vec<String> {
+    desired.resources.keys().map(ToString::to_string).collect()
 }
 
 fn program(desired: &DesiredGraph, salt: &str) -> BTreeMap<String, String> {

@@ -6,7 +6,7 @@ use notation_model::{ResourceId, TypeName};
 use notation_planner::{Step, StepKey, Subject, Transition};
 
 use crate::{
-    BlockedStep, DoneStep, EngineEvent, FailedStep, OnFailure, StepError, StepEvent,
+    Blocked, BlockedStep, DoneStep, EngineEvent, FailedStep, OnFailure, StepError, StepEvent,
     run::{Run, resource_of},
     step::{self, StepEnd},
     unrecorded::Met,
@@ -225,19 +225,20 @@ impl<'r> Board<'r> {
             for next in self.waiting_for[index].clone() {
                 if self.state[next] == State::Waiting {
                     self.state[next] = State::Blocked;
-                    self.blocked_by(next, failed);
+                    self.blocked_by(next, failed, Blocked::Waits);
                     found.push(next);
                 }
             }
         }
     }
 
-    fn blocked_by(&mut self, index: usize, failed: usize) {
+    fn blocked_by(&mut self, index: usize, failed: usize, why: Blocked) {
         let key = self.step(index).key.clone();
         self.played.blocked.push(BlockedStep {
             resource: resource_of(&key),
             key,
             by: self.step(failed).key.clone(),
+            why,
         });
     }
 
@@ -251,7 +252,7 @@ impl<'r> Board<'r> {
             match (self.state[index], failed) {
                 (State::Waiting, Some(failed)) if !interrupted => {
                     self.state[index] = State::Blocked;
-                    self.blocked_by(index, failed);
+                    self.blocked_by(index, failed, Blocked::Stopped);
                 }
                 (State::Waiting, _) => left_over = true,
                 (State::AtWork | State::Done | State::Failed | State::Blocked, _) => {}

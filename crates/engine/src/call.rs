@@ -10,7 +10,7 @@ use std::{
 };
 
 use notation_model::{Look, Owner, Record, ResourceId, ResourceType};
-use notation_planner::{StepKey, Transition};
+use notation_planner::{StepKey, Transition, differing, fixed_among};
 use notation_provider::{Found, OpContext, OpError, Progress, Token, Update};
 use notation_state::{
     Batch, Call, Change, Entry, Event, Hold, Intent, OpenIntent, Outcome, StoreError,
@@ -21,6 +21,7 @@ use crate::{
     limits::Limits,
     look::{Looked, Looker, backoff, owner_text, owns},
     mask::Mask,
+    sensitive::Sensitive,
     world::TakenOver,
 };
 
@@ -32,6 +33,8 @@ pub(crate) struct Line {
     pub options: RunOptions,
     /// Earlier ids of the program's resources.
     pub former: BTreeMap<ResourceId, Vec<ResourceId>>,
+    /// What the program makes of secrets.
+    pub sensitive: Sensitive,
     /// No new call: state cannot be written, or a failure ends the run.
     pub stopped: AtomicBool,
     /// No new call: an object of ours was met that no record knows, and everything is planned
@@ -75,6 +78,9 @@ pub(crate) enum Now {
     Made(Record),
     /// An object that was there already and is ours: as it was found.
     Found(Record),
+    /// Somebody else's object that a person takes over, as it was found: nothing is recorded of
+    /// it before a write has made its tags ours.
+    Taken(Record),
     /// Nothing.
     Gone,
 }
@@ -148,6 +154,7 @@ impl Line {
         Looker {
             session: &self.session,
             limits: &self.limits,
+            sensitive: &self.sensitive,
             max_attempts: self.options.max_attempts,
         }
     }
@@ -495,11 +502,6 @@ impl Line {
                 if !self.adopts(job) {
                     return taken(name.to_owned(), owner);
                 }
-                // Tags that cannot be rewritten would go on naming somebody else.
-                if ty.tags && !ty.updates {
-                    let (name, ty) = (name.to_owned(), ty.name.clone());
-                    return Next::Fail(StepError::NotAdoptable { name, owner, ty });
-                }
                 adopted(ty, job, found)
             }
             Ok(Looked::Absent) | Err(_) if ours => later(),
@@ -558,11 +560,30 @@ fn ours_is_there(ty: &ResourceType, job: &Job, found: Found) -> Next {
 }
 
 /// Somebody else's object, taken because a person asked for it: written in full, so that its tags
-/// become ours.
+/// become ours. One that no update can make ours, or can make what is asked for, is left alone.
 fn adopted(ty: &ResourceType, job: &Job, found: Found) -> Next {
+    let owner = owner_text(&found.tags);
     let mut record = draft::found(ty, &job.draft, found);
+    let fixed = fixed_among(ty, &differing(ty, &record.applied, &job.draft.applied));
+    let why = match (ty.updates, fixed.as_slice()) {
+        (false, _) if ty.tags => format!("{} cannot be updated, so its tags stay", ty.name),
+        (true, [_, ..]) => format!(
+            "{} cannot be changed and {} not what is asked for",
+            fixed.join(", "),
+            if fixed.len() == 1 { "is" } else { "are" }
+        ),
+        (false, _) | (true, []) => String::new(),
+    };
+    if !why.is_empty() {
+        let name = record.key;
+        return Next::Fail(StepError::NotAdoptable { name, owner, why });
+    }
     record.in_doubt = ty.updates;
-    Next::Done(Now::Found(record))
+    Next::Done(if ty.tags {
+        Now::Taken(record)
+    } else {
+        Now::Found(record)
+    })
 }
 
 fn taken(name: String, owner: String) -> Next {

@@ -1,10 +1,9 @@
 //! Records as a call will leave them, and as its answer, or a look, makes them.
 
 use notation_model::{
-    Desired, Incarnation, Params, Record, ResourceType, Role, SecretValue, Shape, Standing, Text,
-    Value, Via,
+    Desired, Incarnation, Params, Record, ResourceType, Role, Shape, Standing, Text, Value, Via,
 };
-use notation_planner::{Intended, differing};
+use notation_planner::{Intended, differing, hide, hide_found};
 use notation_provider::{Found, Object};
 
 /// What resolving gave for one staying incarnation.
@@ -56,23 +55,26 @@ pub(crate) fn staying(
         gone: false,
         in_doubt: false,
         former: before.map_or_else(Vec::new, |record| record.former.clone()),
+        taken_from: None,
         version: before.map_or(0, |record| record.version),
     }
 }
 
-/// The record once it is reverted to its recorded config.
-pub(crate) fn reverted(record: &Record) -> Record {
+/// The record once it is reverted to its placeholder.
+pub(crate) fn reverted(ty: &ResourceType, record: &Record) -> Record {
     let edges = record.edges.iter();
+    let params = notation_planner::reverted(ty, record);
     Record {
         shape: Shape::Placeholder,
-        outputs: outputs_after(Some(record), &record.config),
-        applied: record.config.clone(),
+        outputs: outputs_after(Some(record), &params),
+        applied: params,
         contributions: Vec::new(),
         edges: edges
             .filter(|edge| matches!(edge.via, Via::Config(_)))
             .cloned()
             .collect(),
         in_doubt: false,
+        taken_from: None,
         ..record.clone()
     }
 }
@@ -81,7 +83,8 @@ pub(crate) fn reverted(record: &Record) -> Record {
 pub(crate) fn answered(ty: &ResourceType, draft: &Record, object: Object) -> Record {
     let mut outputs = draft.applied.clone();
     for (name, value) in object.outputs {
-        outputs.insert(name.clone(), hidden(ty, &name, value));
+        let value = hide_found(ty, &name, draft.applied.get(&name), value);
+        outputs.insert(name, value);
     }
     Record {
         key: object.key.into(),
@@ -101,7 +104,7 @@ pub(crate) fn found(ty: &ResourceType, draft: &Record, found: Found) -> Record {
     });
     let seen: Params = seen
         .map(|(name, value)| {
-            let value = hidden(ty, &name, value);
+            let value = hide_found(ty, &name, draft.applied.get(&name), value);
             (name, value)
         })
         .collect();
@@ -135,7 +138,7 @@ pub(crate) fn taken_up(
     });
     let applied: Params = there
         .map(|(name, value)| {
-            let value = hidden(ty, &name, value);
+            let value = hide(ty, &name, value);
             (name, value)
         })
         .collect();
@@ -159,6 +162,7 @@ pub(crate) fn taken_up(
         gone: false,
         in_doubt: false,
         former: wanted.formerly.clone(),
+        taken_from: None,
         version: 0,
     };
     answered(ty, &draft, found.object)
@@ -177,7 +181,10 @@ pub(crate) fn observed(
     let seen: Params = params
         .iter()
         .filter(|(name, _)| record.applied.contains_key(name))
-        .map(|(name, value)| (name.clone(), hidden(ty, name, value.clone())))
+        .map(|(name, value)| {
+            let known = record.applied.get(name);
+            (name.clone(), hide_found(ty, name, known, value.clone()))
+        })
         .collect();
     for name in differing(ty, &record.applied, &seen) {
         let sensitive = ty.fields.get(&name).is_some_and(|field| field.sensitive);
@@ -197,7 +204,7 @@ pub(crate) fn observed(
         .iter()
         .filter(|(name, _)| !record.applied.contains_key(name));
     for (name, value) in news {
-        let value = hidden(ty, name, value.clone());
+        let value = hide_found(ty, name, record.outputs.get(name), value.clone());
         now.outputs.insert(name.clone(), value);
     }
     now
@@ -216,16 +223,6 @@ pub(crate) fn is_as_recorded(ty: &ResourceType, record: &Record, found: &Found) 
     };
     now.applied == record.applied
         && differing(ty, &computed(&record.outputs), &computed(&now.outputs)).is_empty()
-}
-
-/// A sensitive field's value, hidden.
-pub(crate) fn hidden(ty: &ResourceType, name: &str, value: Value) -> Value {
-    let sensitive = ty.fields.get(name).is_some_and(|field| field.sensitive);
-    match value {
-        unknown @ Value::Unknown(_) => unknown,
-        value if sensitive => Value::Secret(SecretValue::new(value)),
-        value => value,
-    }
 }
 
 /// The key among parameters; empty when the server makes it.

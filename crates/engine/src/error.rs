@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use notation_model::{ResourceId, SecretName, TypeName};
+use notation_model::{Record, ResourceId, SecretName, TypeName};
 use notation_planner::PlanError;
 use notation_state::{Hold, StoreError};
 
@@ -115,6 +115,13 @@ pub struct LostTags {
 }
 
 impl EngineError {
+    pub(crate) fn already_recorded(record: &Record) -> EngineError {
+        EngineError::AlreadyRecorded {
+            resource: record.incarnation.resource.clone(),
+            key: record.key.to_string(),
+        }
+    }
+
     /// Stable code; its page is in `docs/errors/`. Of a plan error, the first problem's.
     pub fn code(&self) -> &'static str {
         match self {
@@ -196,7 +203,10 @@ impl EngineError {
                     .into()
             }
             EngineError::AlreadyRecorded { resource, .. } => {
-                format!("forget it first with `notation state rm ENTRY {resource}`")
+                format!(
+                    "give the key of another object, or forget {resource} first with `notation \
+                     state rm ENTRY {resource}`"
+                )
             }
             EngineError::NoSuchObject { .. } => "give the key as the provider shows it".into(),
             EngineError::Foreign { resource, .. } => format!(

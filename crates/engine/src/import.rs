@@ -1,6 +1,6 @@
 //! Import: an existing object becomes a resource of the program (`engine.md` §8).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{DesiredGraph, Incarnation, Owner, Record, ResourceId};
 use notation_provider::LookFor;
@@ -10,12 +10,13 @@ use crate::{
     EngineError, RunOptions, Session,
     call::Line,
     draft,
-    look::{has_owner, owner_text, owns},
+    given::{give_placeholder, known},
+    look::{has_owner, owner_tags, owner_text, owns},
     prepare::recovered,
     recover::not_recorded,
     references::{link, ordered},
     verbs::{finished, hold_line},
-    world::changes_for,
+    world::{changes_for, recorded_as},
 };
 
 /// Adopts an existing object under a resource id of the program. The next deploy writes it in
@@ -56,15 +57,10 @@ async fn import_held(
         .values()
         .filter(|record| record.incarnation.resource == *id);
     // An id has one object, and an object has one id.
-    let recorded = |record: &&Record| {
-        let claims_key = record.ty == ty.name && record.key == key;
-        !record.gone && (record.incarnation.resource == *id || claims_key)
-    };
-    if let Some(record) = recovered.records.values().find(recorded) {
-        return Err(EngineError::AlreadyRecorded {
-            resource: record.incarnation.resource.clone(),
-            key: record.key.to_string(),
-        });
+    let has_one = |record: &&Record| !record.gone && record.incarnation.resource == *id;
+    let has_it = || recorded_as(&recovered.records, &ty.name, key);
+    if let Some(record) = recovered.records.values().find(has_one).or_else(has_it) {
+        return Err(EngineError::already_recorded(record));
     }
     let generation = of_resource
         .map(|record| record.incarnation.generation + 1)
@@ -107,8 +103,21 @@ async fn import_held(
         resource: id.clone(),
         generation,
     };
+    let taken_from = (!ours).then(|| owner_tags(&found.tags).into());
+    let secrets = match desired.secrets().is_empty() {
+        true => BTreeMap::new(),
+        false => session.store.secrets(&session.deployment).await?,
+    };
     let mut record = draft::taken_up(ty, wanted, incarnation.clone(), found);
     record.in_doubt = ty.updates && !ours;
+    record.taken_from = taken_from;
+    give_placeholder(
+        ty,
+        wanted,
+        &known(&recovered.records),
+        &secrets,
+        &mut record,
+    );
     record.edges = ordered(wanted, &recovered.records);
     let mut records = recovered.records;
     let mut changed = BTreeSet::from([incarnation.clone()]);

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use notation_model::{Look, Owner, ResourceId, ResourceType, TypeName};
+use notation_model::{Look, Owner, Record, ResourceId, ResourceType, TypeName};
 use notation_provider::{Found, LookFor, OpError};
 
-use crate::{Session, limits::Limits};
+use crate::{Session, limits::Limits, sensitive::Sensitive};
 
 /// Delay before the first repetition; doubles up to [`LONGEST_DELAY`] (`engine.md` §7).
 const FIRST_DELAY: Duration = Duration::from_millis(100);
@@ -23,6 +23,8 @@ pub(crate) fn backoff(times: u32, asked_ms: Option<u64>) -> Duration {
 pub(crate) struct Looker<'a> {
     pub session: &'a Session,
     pub limits: &'a Limits,
+    /// What the program makes of secrets.
+    pub sensitive: &'a Sensitive,
     pub max_attempts: u32,
 }
 
@@ -137,7 +139,11 @@ impl Looker<'_> {
                 Err(OpError::Transient { after_ms, .. }) if times < self.max_attempts => {
                     self.session.clock.sleep(backoff(times, after_ms)).await;
                 }
-                other => return other,
+                Ok(found) => {
+                    let hide = |found| self.sensitive.hide_in(&owner.resource, found);
+                    return Ok(found.map(hide));
+                }
+                Err(error) => return Err(error),
             }
         }
         unreachable!("the attempts are bounded")
@@ -161,6 +167,29 @@ pub(crate) fn names_another(
 /// Whether tags name anybody.
 pub(crate) fn has_owner(tags: &BTreeMap<String, String>) -> bool {
     tags.keys().any(|tag| tag.starts_with("notation:"))
+}
+
+/// Whether the object under a recorded key is still the record's.
+pub(crate) fn is_ours(
+    ty: &ResourceType,
+    owner: &Owner,
+    record: &Record,
+    tags: &BTreeMap<String, String>,
+) -> bool {
+    // Former ids count: a renaming rewrites no tags.
+    let named = || owns(owner, tags, &record.former);
+    // What a person took over has the tags of then until it is written.
+    let taken = || record.taken_from.as_deref() == Some(&*owner_tags(tags));
+    // Without an update nothing could give back the tags that somebody took off.
+    let kept = || !ty.updates && !names_another(owner, tags, &record.former);
+    !ty.tags || named() || taken() || kept()
+}
+
+/// The tags that name an owner, as one text.
+pub(crate) fn owner_tags(tags: &BTreeMap<String, String>) -> String {
+    let own = tags.iter().filter(|(tag, _)| tag.starts_with("notation:"));
+    let texts: Vec<String> = own.map(|(tag, value)| format!("{tag}={value}")).collect();
+    texts.join(",")
 }
 
 /// Whom tags name, for people.

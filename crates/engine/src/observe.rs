@@ -9,7 +9,7 @@ use notation_provider::{Found, LookFor};
 
 use crate::{
     EngineError, ObserveFailure, draft,
-    look::{Looker, names_another, owner_text, owns},
+    look::{Looker, is_ours, names_another, owner_text},
 };
 
 /// Reads every recorded object that can be read, at most `parallelism` at a time.
@@ -94,14 +94,11 @@ async fn read<'r>(
         generation: record.incarnation.generation,
     };
     let look = LookFor::Key(&record.key);
-    // Former ids count: a renaming rewrites no tags.
-    let named = |found: &Found| owns(&owner, &found.tags, &record.former);
-    // What is adopted has other tags until it is written; a type without update keeps them.
-    let is_ours = |found: &Found| !ty.tags || !ty.updates || record.in_doubt || named(found);
+    let is_ours = |found: &Found| is_ours(ty, &owner, record, &found.tags);
     // What differs from the record may be older than it, as long as reads lag.
     let as_recorded = |found: &Option<Found>| match found {
         None => record.gone,
-        Some(_) if record.in_doubt => true,
+        Some(found) if record.in_doubt => is_ours(found),
         Some(found) => is_ours(found) && !record.gone && draft::is_as_recorded(ty, record, found),
     };
     let found = looker.until_lag(ty, &owner, look, &as_recorded).await;

@@ -24,6 +24,7 @@ use crate::{
     observe::observe,
     recover::{self, Recovered},
     run,
+    sensitive::Sensitive,
 };
 
 /// A plan and what it was made from.
@@ -66,6 +67,7 @@ async fn look_and_plan(
     let looker = Looker {
         session,
         limits: &limits,
+        sensitive: &Sensitive::of(desired, session.registry.types()),
         max_attempts: options.max_attempts,
     };
     let former = former(desired);
@@ -193,8 +195,10 @@ impl Started {
         })
         .await;
         let released = held.release().await;
-        let report = report?;
-        released?;
+        let mut report = report?;
+        if let Err(error) = released {
+            report.unrecorded(Arc::new(error));
+        }
         Ok(report)
     }
 }
@@ -248,6 +252,7 @@ pub(crate) fn line(
         limits: Limits::new(&session.registry, options.parallelism),
         options: options.clone(),
         former: former(desired),
+        sensitive: Sensitive::of(desired, session.registry.types()),
         stopped: AtomicBool::new(false),
         met: AtomicBool::new(false),
         asleep: AtomicUsize::new(0),

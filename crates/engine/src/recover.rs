@@ -158,7 +158,20 @@ async fn fate(
                 Some(_) => Fate::NotDone,
             })
         }
-        Call::Update | Call::Delete => Ok(Fate::Close),
+        // The write that takes an object over, of which nothing is recorded before: with our tags
+        // it was carried out.
+        Call::Update => {
+            let former = former.get(&owner.resource).map_or(&[][..], Vec::as_slice);
+            let looked = looker.for_created(ty, &owner, &draft.key, former).await?;
+            Ok(match looked {
+                Looked::Ours(found) => Fate::Made(Box::new(Record {
+                    in_doubt: ty.updates,
+                    ..draft::found(ty, draft, found)
+                })),
+                Looked::Absent | Looked::Foreign(_) | Looked::Cannot => Fate::Close,
+            })
+        }
+        Call::Delete => Ok(Fate::Close),
     }
 }
 
@@ -274,6 +287,8 @@ impl Recovered {
         match line.carry_out(ty, job).await {
             Ok(carried) => {
                 let (Now::Made(record) | Now::Found(record)) = carried.now else {
+                    // Somebody else's: a step that still wants it takes it over.
+                    self.open.push(open);
                     return Ok(());
                 };
                 self.made(record);

@@ -21,6 +21,8 @@ pub struct Report {
     pub failed: Vec<FailedStep>,
     /// Steps that were not tried since one before them failed.
     pub blocked: Vec<BlockedStep>,
+    /// Why the end of the run could not be recorded, when no step failed of that.
+    pub not_recorded: Option<Arc<StoreError>>,
     /// What the entry exports; what was exported before when the run did not finish.
     pub outputs: BTreeMap<String, Value>,
     /// How long it took.
@@ -73,8 +75,41 @@ pub struct BlockedStep {
     pub key: StepKey,
     /// Whom it is about.
     pub resource: ResourceId,
-    /// The failed step that it waits for, directly or not.
+    /// The failed step that it waits for, directly or not, or that stopped the run.
     pub by: StepKey,
+    /// Which of both.
+    pub why: Blocked,
+}
+
+/// Why a step was not tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocked {
+    /// It waits for a step that failed.
+    Waits,
+    /// A step that it does not wait for stopped the run.
+    Stopped,
+}
+
+impl std::fmt::Display for BlockedStep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.why {
+            Blocked::Waits => write!(f, "waits for {}", self.by),
+            Blocked::Stopped => write!(f, "the run stopped at {}", self.by),
+        }
+    }
+}
+
+impl Report {
+    /// The run ended, and its end could not be written: as bad as a step that failed.
+    pub(crate) fn unrecorded(&mut self, error: Arc<StoreError>) {
+        let known = |step: &FailedStep| matches!(step.error, StepError::Store(_));
+        if !self.failed.iter().any(known) {
+            self.not_recorded.get_or_insert(error);
+        }
+        if self.status == RunStatus::Done {
+            self.status = RunStatus::Failed;
+        }
+    }
 }
 
 /// Why a step failed.
@@ -107,18 +142,16 @@ pub enum StepError {
         /// Whose it is.
         owner: String,
     },
-    /// The name is taken by an object that is not ours, and its type has no update that could
-    /// make it ours.
-    #[error(
-        "{name} belongs to {owner}, and cannot be taken over: {ty} cannot be updated, so its tags stay"
-    )]
+    /// The name is taken by an object that is not ours, and no update could make it ours and
+    /// what is asked for.
+    #[error("{name} belongs to {owner}, and cannot be taken over: {why}")]
     NotAdoptable {
         /// The name.
         name: String,
         /// Whose it is.
         owner: String,
-        /// Its type.
-        ty: TypeName,
+        /// What is in the way.
+        why: String,
     },
     /// The name is taken by an object of another type.
     #[error(
@@ -260,7 +293,8 @@ impl StepError {
                 "run again without --no-refresh: the plan says what becomes of its record".into()
             }
             StepError::NotAdoptable { .. } => {
-                "use another name, or delete that object at its provider first".into()
+                "use another name, ask for what that object is, or delete it at its provider first"
+                    .into()
             }
             StepError::OtherType { name, ty, .. } => {
                 format!("give {resource} another name, or delete the {ty} {name} yourself")

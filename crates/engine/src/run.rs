@@ -100,6 +100,8 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
         .map(|incarnation| incarnation.resource.clone())
         .collect();
     let mut announced = BTreeSet::new();
+    // From the first step on, whatever goes wrong is a failed run and not none.
+    let mut replanned = false;
     loop {
         announced.extend(removed(&planned.plan).cloned());
         let (live, gone) = as_observed(&line.session, &planned);
@@ -115,7 +117,13 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
             world: Mutex::new(world),
             replaced: replaced.clone(),
         });
-        open_books(&run).await?;
+        if let Err(error) = open_books(&run).await {
+            if !replanned {
+                return Err(not_recorded(&error));
+            }
+            return Ok(finish(&run, total, exports, Some(error), started_ms).await);
+        }
+        replanned = true;
         let played = play(&run).await;
         line.met.store(false, Ordering::Relaxed);
         total.done.extend(played.done);
@@ -128,13 +136,13 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
         let taken_up = if met.is_empty() || stops {
             Ok(BTreeSet::new())
         } else {
-            take_up(&line, &desired, &recorded, &met).await
+            take_up(&line, &desired, &secrets, &recorded, &met).await
         };
         let again = anew && total.failed.is_empty() && !stops;
         if !again && taken_up.is_ok() {
             total.failed.extend(played.replace);
             total.blocked.extend(played.blocked);
-            return finish(&run, total, exports, started_ms).await;
+            return Ok(finish(&run, total, exports, None, started_ms).await);
         }
         let next: BTreeMap<ResourceId, Vec<String>> = played
             .replace
@@ -162,12 +170,12 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
                 total
                     .failed
                     .extend(not_planned(&error, played.replace, met));
-                return finish(&run, total, exports, started_ms).await;
+                return Ok(finish(&run, total, exports, None, started_ms).await);
             }
         };
         if !stopped.is_empty() {
             total.failed.extend(stopped);
-            return finish(&run, total, exports, started_ms).await;
+            return Ok(finish(&run, total, exports, None, started_ms).await);
         }
         written = std::mem::take(&mut run.world().written);
         replaced.extend(next.into_keys());
@@ -278,7 +286,7 @@ async fn plan_again(
 
 /// What changes without any call, in one commit before the first step: records under new ids or
 /// with new edges, those found gone, intents that nobody takes over.
-async fn open_books(run: &Run) -> Result<(), EngineError> {
+async fn open_books(run: &Run) -> Result<(), StepError> {
     let mut entries = Vec::new();
     let mut changes = Vec::new();
     {
@@ -329,8 +337,7 @@ async fn open_books(run: &Run) -> Result<(), EngineError> {
     if entries.is_empty() && changes.is_empty() {
         return Ok(());
     }
-    let appended = run.line.append(entries, changes).await;
-    appended.map_err(|error| not_recorded(&error))
+    run.line.append(entries, changes).await
 }
 
 /// Runs the steps as they become ready.
@@ -405,18 +412,24 @@ pub(crate) fn resource_of(key: &StepKey) -> ResourceId {
 }
 
 /// Resolves and stores the exports of a run that did everything, and writes the report.
+/// `unwritten` is why state could not be written between two steps.
 async fn finish(
     run: &Run,
     total: Played,
     before: BTreeMap<String, Value>,
+    mut unwritten: Option<StepError>,
     started_ms: u64,
-) -> Result<Report, EngineError> {
+) -> Report {
     let line = &run.line;
     let mut failed = total.failed;
     let mut outputs = before.clone();
-    if failed.is_empty() && total.blocked.is_empty() && !total.interrupted {
-        outputs = exports(run, &before);
-        close_books(run, &before, &outputs).await?;
+    let undone = !total.blocked.is_empty() || unwritten.is_some();
+    if failed.is_empty() && !undone && !total.interrupted {
+        let now = exports(run, &before);
+        match close_books(run, &before, &now).await {
+            Ok(()) => outputs = now,
+            Err(error) => unwritten = Some(error),
+        }
     }
     for blocked in &total.blocked {
         line.session
@@ -427,7 +440,7 @@ async fn finish(
                 transition: forecast(run, &blocked.key),
                 attempt: 0,
                 took_ms: 0,
-                error: Some(format!("waits for {}", blocked.by)),
+                error: Some(blocked.to_string()),
             }));
     }
     for step in &mut failed {
@@ -441,14 +454,19 @@ async fn finish(
         (false, false) => RunStatus::Failed,
     };
     let took_ms = line.session.clock.now_ms().saturating_sub(started_ms);
-    Ok(Report {
+    let mut report = Report {
         status,
         done: total.done,
         failed,
         blocked: total.blocked,
+        not_recorded: None,
         outputs,
         took: Duration::from_millis(took_ms),
-    })
+    };
+    if let Some(StepError::Store(error)) = unwritten {
+        report.unrecorded(error);
+    }
+    report
 }
 
 /// After a run that did everything: the exports, and intents of earlier runs that no step had to
@@ -457,7 +475,7 @@ async fn close_books(
     run: &Run,
     before: &BTreeMap<String, Value>,
     exports: &BTreeMap<String, Value>,
-) -> Result<(), EngineError> {
+) -> Result<(), StepError> {
     let line = &run.line;
     let open = std::mem::take(&mut run.world().open);
     let entries: Vec<_> = open
@@ -472,8 +490,7 @@ async fn close_books(
     if entries.is_empty() && changes.is_empty() {
         return Ok(());
     }
-    let appended = line.append(entries, changes).await;
-    appended.map_err(|error| not_recorded(&error))
+    line.append(entries, changes).await
 }
 
 /// What the plan expected of a step.

@@ -7,7 +7,7 @@ use notation_model::{
 };
 use notation_planner::{
     Act, Goal, Intended, ParamsError, Role, Step, StepKey, Subject, Transition, contributions_of,
-    decide, differing, params_of,
+    decide, differing, fixed_among, params_of,
 };
 use notation_provider::{Found, OpError};
 use notation_state::{Call, Change, Event, Outcome};
@@ -147,10 +147,11 @@ pub(crate) fn tell_done(
 /// where one was to be made is recorded, and brought to the goal like any other.
 pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
     let mut done = None;
+    let mut taken_over: Option<Record> = None;
     loop {
         let aim = {
             let world = run.world();
-            match aim(run, &world, write) {
+            match aim(run, &world, write, taken_over.as_ref()) {
                 Ok(aim) => aim,
                 Err(end) => return end,
             }
@@ -196,6 +197,11 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
         let (record, found) = match carried.now {
             Now::Made(record) => (record, false),
             Now::Found(record) => (record, true),
+            // Its intent stays open: the write that takes it over goes on under the same step.
+            Now::Taken(record) => {
+                taken_over = Some(record);
+                continue;
+            }
             Now::Gone => {
                 return StepEnd::failed(StepError::Provider(OpError::NotFound));
             }
@@ -277,9 +283,15 @@ async fn restate(run: &Run, aim: Aim<'_>, done: Option<(Transition, u32)>) -> St
     StepEnd::Done(done)
 }
 
-/// Resolves and decides. Pure but for reading the world.
-fn aim<'r>(run: &'r Run, world: &World, write: &Write<'_>) -> Result<Aim<'r>, StepEnd> {
-    let before = world.live.get(write.incarnation);
+/// Resolves and decides. Pure but for reading the world. `taken_over` is an object that is not
+/// recorded yet.
+fn aim<'r>(
+    run: &'r Run,
+    world: &World,
+    write: &Write<'_>,
+    taken_over: Option<&Record>,
+) -> Result<Aim<'r>, StepEnd> {
+    let before = world.live.get(write.incarnation).or(taken_over);
     let intended = run.plan.intended.get(write.incarnation);
     let types = run.line.session.registry.types();
     let name = match (intended, before) {
@@ -294,7 +306,7 @@ fn aim<'r>(run: &'r Run, world: &World, write: &Write<'_>) -> Result<Aim<'r>, St
     if write.goal == Goal::Placeholder
         && let Some(record) = before
     {
-        let draft = draft::reverted(record);
+        let draft = draft::reverted(ty, record);
         return Ok(Aim {
             act: decide(Some(record), write.goal, ty, &draft.applied),
             ty,
@@ -345,7 +357,7 @@ pub(crate) fn wanted<'r>(
     world: &World,
     write: &Write<'_>,
 ) -> Result<(&'r ResourceType, Params), StepEnd> {
-    let aim = aim(run, world, write)?;
+    let aim = aim(run, world, write, None)?;
     Ok((aim.ty, aim.draft.applied))
 }
 
@@ -393,14 +405,7 @@ fn replacement(
     intended: &Intended,
     changed: &[String],
 ) -> Option<StepEnd> {
-    let fixed: Vec<String> = changed
-        .iter()
-        .filter(|name| {
-            let field = ty.fields.get(*name);
-            !ty.updates || field.is_some_and(|field| field.immutable || field.key)
-        })
-        .cloned()
-        .collect();
+    let fixed = fixed_among(ty, changed);
     if fixed.is_empty() {
         return None;
     }

@@ -6,7 +6,7 @@ use notation_provider::{Found, LookFor};
 
 use crate::{
     DriftCheck, StepError,
-    look::{owner_text, owns},
+    look::{is_ours, owner_text},
     run::Run,
 };
 
@@ -21,8 +21,6 @@ pub(crate) async fn still_ours(
 ) -> Result<(), StepError> {
     let line = &run.line;
     let tells = ty.tags && matches!(ty.look, Look::Key | Look::Owner);
-    // What is adopted has other tags until it is written; a type without update keeps them.
-    let may_differ = record.in_doubt || !ty.updates;
     let asked_for = line
         .options
         .plan
@@ -30,11 +28,11 @@ pub(crate) async fn still_ours(
         .contains(&record.incarnation.resource);
     let looked =
         line.options.drift == DriftCheck::Read || run.world().written.contains(&record.incarnation);
-    if !tells || may_differ || asked_for || looked {
+    if !tells || asked_for || looked {
         return Ok(());
     }
     let owner = line.owner(record);
-    let ours = |found: &Found| owns(&owner, &found.tags, &record.former);
+    let ours = |found: &Found| is_ours(ty, &owner, record, &found.tags);
     // Tags of before are no reason to stop, as long as reads lag.
     let expected = |found: &Option<Found>| found.as_ref().is_none_or(ours);
     let found = line

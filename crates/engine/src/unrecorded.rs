@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use futures::{StreamExt as _, stream::FuturesOrdered};
 use notation_model::{
     Desired, DesiredGraph, Expr, Incarnation, Look, Owner, Record, ResourceId, ResourceType,
-    Standing, TypeName, Value,
+    SecretName, Standing, TypeName, Value,
 };
 use notation_planner::StepKey;
 use notation_provider::{Found, LookFor, OpError};
@@ -19,6 +19,7 @@ use crate::{
     EngineError, EngineEvent, ObserveFailure, TakenUp,
     call::Line,
     draft,
+    given::{give_placeholder, known},
     look::{Looker, owns},
     recover::not_recorded,
     references::{link, ordered},
@@ -172,6 +173,7 @@ fn generation_of(found: &Found) -> Option<u32> {
 pub(crate) async fn take_up(
     line: &Line,
     desired: &DesiredGraph,
+    secrets: &BTreeMap<SecretName, Value>,
     before: &BTreeSet<ResourceId>,
     met: &[Met],
 ) -> Result<BTreeSet<Incarnation>, EngineError> {
@@ -185,7 +187,7 @@ pub(crate) async fn take_up(
             found.push((resource.clone(), vec![(generation, (*met.found).clone())]));
         }
     }
-    let taken = put_records(line, desired, records, found);
+    let taken = put_records(line, desired, secrets, records, found);
     let appended = line.append(Vec::new(), taken.changes).await;
     appended.map_err(|error| not_recorded(&error))?;
     session.sink.event(&EngineEvent::TakenUp(taken.told));
@@ -291,6 +293,7 @@ struct Taken {
 fn put_records(
     line: &Line,
     desired: &DesiredGraph,
+    secrets: &BTreeMap<SecretName, Value>,
     mut records: BTreeMap<Incarnation, Record>,
     found: Vec<OfResource>,
 ) -> Taken {
@@ -328,13 +331,17 @@ fn put_records(
             new.insert(incarnation);
         }
     }
+    let known = known(&records);
     for incarnation in &new {
-        let edges = desired
-            .resources
-            .get(&incarnation.resource)
-            .map(|wanted| ordered(wanted, &records));
-        if let (Some(record), Some(edges)) = (records.get_mut(incarnation), edges) {
+        let Some(wanted) = desired.resources.get(&incarnation.resource) else {
+            continue;
+        };
+        let edges = ordered(wanted, &records);
+        if let Some(record) = records.get_mut(incarnation)
+            && let Some(ty) = types.get(&record.ty)
+        {
             record.edges = edges;
+            give_placeholder(ty, wanted, &known, secrets, record);
         }
     }
     changed.extend(link(types, &mut records, &new));

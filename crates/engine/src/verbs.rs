@@ -1,6 +1,6 @@
 //! What people do beside deploying and importing: refresh, resolve, forget.
 
-use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretValue, Value};
+use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretValue, TypeName, Value};
 use notation_planner::Observation;
 use notation_state::{Call, Change, Event, OpenIntent, Outcome};
 
@@ -9,10 +9,11 @@ use crate::{
     call::Line,
     draft,
     hold::{self, Held},
+    look::Looked,
     observe::observe,
     prepare::{line, recovered},
     recover::not_recorded,
-    world::changes_for,
+    world::{changes_for, recorded_as},
 };
 
 /// What a refresh found.
@@ -119,6 +120,9 @@ async fn resolve_held(line: &Line, id: &ResourceId, answer: &Answer) -> Result<(
         Answer::Absent => (Outcome::Closed, Vec::new()),
         Answer::Created { key } => {
             let mut record = last.intent.draft.clone();
+            if let Some(other) = recorded_as(&state.records, &record.ty, key) {
+                return Err(EngineError::already_recorded(other));
+            }
             record.key = key.as_str().into();
             let types = session.registry.types();
             let key_field = types.get(&record.ty).and_then(|ty| ty.key_field());
@@ -144,37 +148,114 @@ async fn resolve_held(line: &Line, id: &ResourceId, answer: &Answer) -> Result<(
     appended.map_err(|error| not_recorded(&error))
 }
 
-/// Forgets a resource without deleting its objects. Returns what was forgotten.
+/// An object that stays at its provider and is no longer known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftBehind {
+    /// What it was.
+    pub incarnation: Incarnation,
+    /// Its type.
+    pub ty: TypeName,
+    /// Its key at the provider; empty when only the provider knows it.
+    pub key: String,
+    /// Whether it is there.
+    pub there: There,
+}
+
+/// Whether an object that is left behind is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum There {
+    /// It was recorded.
+    Recorded,
+    /// An earlier run was cut off while it made it, and it was found.
+    Found,
+    /// An earlier run was cut off while it made it, and its provider cannot tell.
+    Perhaps,
+}
+
+/// Forgets a resource without deleting its objects. Returns all of them, also what an earlier run
+/// was cut off while making.
 pub async fn forget(
     session: &Session,
     id: &ResourceId,
     options: &RunOptions,
-) -> Result<Vec<Incarnation>, EngineError> {
+) -> Result<Vec<LeftBehind>, EngineError> {
     let (held, line) = hold_line(session, options, &DesiredGraph::default()).await?;
     let done = forget_held(&line, id).await;
     finished(held, done).await
 }
 
-async fn forget_held(line: &Line, id: &ResourceId) -> Result<Vec<Incarnation>, EngineError> {
+async fn forget_held(line: &Line, id: &ResourceId) -> Result<Vec<LeftBehind>, EngineError> {
     let session = &line.session;
     let state = session.store.load(&session.deployment).await?;
-    let of_resource = |incarnation: &&Incarnation| incarnation.resource == *id;
-    let recorded: Vec<Incarnation> = state.records.keys().filter(of_resource).cloned().collect();
+    let of_resource = |record: &&Record| record.incarnation.resource == *id;
+    let recorded: Vec<&Record> = state.records.values().filter(of_resource).collect();
     let open = state
         .open
         .iter()
         .filter(|open| open.incarnation().resource == *id);
-    let entries: Vec<_> = open.map(|open| line.closed(open)).collect();
+    let entries: Vec<_> = open.clone().map(|open| line.closed(open)).collect();
     if recorded.is_empty() && entries.is_empty() {
         return Err(EngineError::NoSuchResource {
             resource: id.clone(),
             place: "the state",
         });
     }
-    let changes = recorded.iter().cloned().map(Change::Remove).collect();
+    let left = |record: &Record, there: There| LeftBehind {
+        incarnation: record.incarnation.clone(),
+        ty: record.ty.clone(),
+        key: record.key.to_string(),
+        there,
+    };
+    let there = recorded.iter().filter(|record| !record.gone);
+    let mut behind: Vec<LeftBehind> = there.map(|record| left(record, There::Recorded)).collect();
+    for open in open {
+        let draft = &open.intent.draft;
+        let known = state.records.get(&draft.incarnation);
+        if known.is_some_and(|record| !record.gone) || open.intent.call == Call::Delete {
+            continue;
+        }
+        match session.interrupt.or(made_by(line, draft)).await? {
+            Made::No => {}
+            Made::Yes(key) => behind.push(LeftBehind {
+                key,
+                ..left(draft, There::Found)
+            }),
+            Made::Unknown => behind.push(left(draft, There::Perhaps)),
+        }
+    }
+    let changes = recorded.iter().map(|record| record.incarnation.clone());
+    let changes = changes.map(Change::Remove).collect();
     let appended = line.append(entries, changes).await;
     appended.map_err(|error| not_recorded(&error))?;
-    Ok(recorded)
+    Ok(behind)
+}
+
+/// What a call that was cut off made.
+enum Made {
+    No,
+    /// The object with this key.
+    Yes(String),
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// Looks for what a call without outcome made. A provider that cannot be asked does not keep
+/// anybody from forgetting.
+async fn made_by(line: &Line, draft: &Record) -> Result<Made, EngineError> {
+    let types = line.session.registry.types();
+    let Some(ty) = types.get(&draft.ty) else {
+        return Ok(Made::Unknown);
+    };
+    let owner = line.owner(draft);
+    let looked = line
+        .looker()
+        .for_created(ty, &owner, &draft.key, &draft.former)
+        .await;
+    Ok(match looked {
+        Ok(Looked::Ours(found)) => Made::Yes(found.object.key),
+        Ok(Looked::Absent | Looked::Foreign(_)) => Made::No,
+        Ok(Looked::Cannot) | Err(_) => Made::Unknown,
+    })
 }
 
 pub(crate) async fn hold_line(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{
     Expr, Incarnation, OutputRef, Params, Record, ResourceType, Scope, SecretName, Standing,
-    Unknown, Value,
+    TypeName, Unknown, Value,
 };
 use notation_planner::{CycleKey, Intended, Plan};
 use notation_state::{Call, Change, OpenIntent};
@@ -145,6 +145,16 @@ pub(crate) fn changes_for(
     }
     changes.insert(0, record);
     changes
+}
+
+/// The record of the object of a type that has this key. An object has one record.
+pub(crate) fn recorded_as<'r>(
+    records: &'r BTreeMap<Incarnation, Record>,
+    ty: &TypeName,
+    key: &str,
+) -> Option<&'r Record> {
+    let mut live = records.values().filter(|record| !record.gone);
+    live.find(|record| record.ty == *ty && record.key == *key)
 }
 
 /// Records as changes.

@@ -84,6 +84,9 @@ pub struct Record {
     pub in_doubt: bool,
     /// Earlier ids of the resource: its object's tags may name one of them still.
     pub former: Vec<ResourceId>,
+    /// The tags that its object had when a person took it over: those of somebody else, or none.
+    /// With exactly these it is ours, until a write gives it our own.
+    pub taken_from: Option<Box<str>>,
     /// Grows with every change of the record.
     pub version: u64,
 }

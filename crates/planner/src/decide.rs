@@ -66,6 +66,37 @@ pub fn differing(ty: &ResourceType, before: &Params, after: &Params) -> Vec<Stri
         .collect()
 }
 
+/// Those of these fields that no update changes: all of a type without update, else what is
+/// immutable or the key.
+pub fn fixed_among(ty: &ResourceType, fields: &[String]) -> Vec<String> {
+    let fixed = fields.iter().filter(|name| {
+        let field = ty.fields.get(*name);
+        !ty.updates || field.is_some_and(|field| field.immutable || field.key)
+    });
+    fixed.cloned().collect()
+}
+
+/// What a revert writes: the recorded config, which needs nothing; but what no update changes stays
+/// as it is found, for the provider would refuse anything else (`engine.md` §3, §5).
+pub fn reverted(ty: &ResourceType, record: &Record) -> Params {
+    let mut params = record.config.clone();
+    for (name, field) in ty.params() {
+        if !(field.immutable || field.key) {
+            continue;
+        }
+        match record.applied.get(name) {
+            found if params.get(name) == found => {}
+            Some(found) => {
+                params.insert(name.to_owned(), found.clone());
+            }
+            None => {
+                params.remove(name);
+            }
+        }
+    }
+    params
+}
+
 /// Whether one field counts as unchanged.
 pub(crate) fn same_field(
     ty: &ResourceType,

@@ -7,7 +7,7 @@ use notation_model::{Params, Record, RecordedEdge, ResourceType, Shape, Text, Va
 
 use crate::{
     Act, Change, Forecast, Goal, Intended, Transition,
-    decide::{decide, differing},
+    decide::{decide, differing, reverted},
     outlook::{Differs, Survey},
     play::Life,
     program::contributed_fields,
@@ -56,7 +56,7 @@ pub(crate) fn leaving(survey: &Survey<'_, '_>, life: &Life, waypoint: bool) -> E
 }
 
 fn revert(ty: &ResourceType, record: &Record) -> Forecast {
-    match decide(Some(record), Goal::Placeholder, ty, &record.config) {
+    match decide(Some(record), Goal::Placeholder, ty, &reverted(ty, record)) {
         Act::Update { params, changed } => Forecast {
             transition: Transition::Revert,
             leaves_out: changed.clone(),
@@ -131,16 +131,13 @@ pub(crate) fn staying(
     };
     let record: &Record = &past.record;
     let placeholder = waypoint.then(|| revert(ty, record));
-    let reverted = placeholder
+    let is_reverted = placeholder
         .as_ref()
         .is_some_and(|forecast| forecast.transition != Transition::None);
     let outlook = &survey.outlooks[number];
-    let applied = if reverted {
-        &record.config
-    } else {
-        &record.applied
-    };
-    if outlook.change == Differs::No && !reverted {
+    let bare = is_reverted.then(|| reverted(ty, record));
+    let applied = bare.as_ref().unwrap_or(&record.applied);
+    if outlook.change == Differs::No && !is_reverted {
         let now = restated(survey, number, record, edges);
         let as_found = || past.restated().cloned();
         return Expected {
@@ -151,11 +148,11 @@ pub(crate) fn staying(
     }
     let complete = params(Shape::Complete, Moment::Step);
     let changed = differing(ty, applied, &complete);
-    let sure = (record.in_doubt && !reverted)
+    let sure = (record.in_doubt && !is_reverted)
         || changed.iter().any(|field| {
             !crate::decide::may_be_same_field(ty, field, applied.get(field), complete.get(field))
         });
-    let last = if changed.is_empty() && (reverted || !record.in_doubt) {
+    let last = if changed.is_empty() && (is_reverted || !record.in_doubt) {
         NOTHING
     } else {
         let shown = params(Shape::Complete, Moment::Shown);

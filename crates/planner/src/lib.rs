@@ -34,9 +34,11 @@ mod plan;
 mod problem;
 mod summary;
 
-pub use decide::{Act, decide, differing};
+pub use decide::{Act, decide, differing, fixed_among, reverted};
 pub use judge::judge;
-pub use params::{ParamsError, contributions_of, params_of};
+pub use params::{
+    ParamsError, contributions_of, hidden, hide, hide_found, params_of, placeholder_of,
+};
 pub use plan::{
     Change, Cycle, CycleKey, Forecast, Goal, Intended, Note, Observation, Observed, Plan,
     PlanInput, PlanOptions, Prior, Role, Step, StepKey, Subject, Transition, Why,

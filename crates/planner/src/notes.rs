@@ -41,7 +41,11 @@ pub(crate) fn notes(
             };
             say("drift", message, Vec::new());
         }
-        if let Some(past) = outlook.kept.map(|past| &survey.history.past[past])
+        // What drift replaces is drift too.
+        if let Some(past) = outlook
+            .kept
+            .or(outlook.replaces)
+            .map(|past| &survey.history.past[past])
             && !past.drift.is_empty()
         {
             let found: Vec<String> = past.drift.iter().map(drifted).collect();

@@ -10,7 +10,7 @@ use notation_model::{Expr, Incarnation, Owner, Params, ResourceId, Role, Shape, 
 
 use crate::{
     PlanInput, PlanProblem,
-    decide::{differing, may_be_same_field},
+    decide::{differing, may_be_same_field, reverted},
     params::{Parts, assemble},
     past::History,
     program::{Program, Wanted},
@@ -201,7 +201,7 @@ impl Survey<'_, '_> {
             let ty = self.program.wanted[number].ty;
             self.bare[number]
                 && (past.record.in_doubt
-                    || !differing(ty, &past.record.applied, &past.record.config).is_empty())
+                    || !differing(ty, &past.record.applied, &reverted(ty, &past.record)).is_empty())
         })
     }
 

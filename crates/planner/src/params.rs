@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use notation_model::{
-    CollectError, Contribution, Expr, Map, Params, Presence, ResourceType, Scope, SecretValue,
-    Shape, Text, Value,
+    CollectError, Contribution, Desired, Expr, Map, Params, Presence, ResourceType, Scope,
+    SecretValue, Shape, Text, Value,
 };
 
 use crate::Intended;
@@ -37,6 +37,20 @@ pub fn params_of(
         contributions: &intended.contributions,
     };
     assemble(ty, &parts, shape, scope)
+}
+
+/// Parameters of the placeholder of a desired resource, as [`params_of`] says.
+pub fn placeholder_of(
+    ty: &ResourceType,
+    desired: &Desired,
+    scope: &dyn Scope,
+) -> Result<Params, ParamsError> {
+    let parts = Parts {
+        config: &desired.config,
+        key: None,
+        contributions: &[],
+    };
+    assemble(ty, &parts, Shape::Placeholder, scope)
 }
 
 /// The resolved contributions of an incarnation, in call order, for its record; sensitive
@@ -112,11 +126,26 @@ pub(crate) fn assemble(
 }
 
 /// Wraps the value of a sensitive field; an unknown stays visible as its source.
-pub(crate) fn hide(ty: &ResourceType, field: &str, value: Value) -> Value {
+pub fn hide(ty: &ResourceType, field: &str, value: Value) -> Value {
     let sensitive = ty.fields.get(field).is_some_and(|field| field.sensitive);
+    if sensitive { hidden(value) } else { value }
+}
+
+/// Wraps what was found in a field, when the field is sensitive or what is known of it is made of
+/// a secret: what stands there instead may be another secret, or the same with a text around it
+/// changed (`engine.md` §7).
+pub fn hide_found(ty: &ResourceType, field: &str, known: Option<&Value>, found: Value) -> Value {
+    if known.is_some_and(|known| !known.sensitive().is_empty()) {
+        hidden(found)
+    } else {
+        hide(ty, field, found)
+    }
+}
+
+/// A value as a secret; an unknown stays visible as its source.
+pub fn hidden(value: Value) -> Value {
     match value {
-        unknown @ Value::Unknown(_) => unknown,
-        value if sensitive => Value::Secret(SecretValue::new(value)),
-        value => value,
+        hidden @ (Value::Unknown(_) | Value::Secret(_)) => hidden,
+        value => Value::Secret(SecretValue::new(value)),
     }
 }

@@ -6,7 +6,7 @@ use notation_model::{
     DesiredGraph, Incarnation, Record, ResourceId, ResourceType, Standing, TypeSet, Value,
 };
 
-use crate::{Change, Observation, PlanInput, PlanProblem, decide::same_field, params::hide};
+use crate::{Change, Observation, PlanInput, PlanProblem, decide::same_field, params::hide_found};
 
 /// One recorded incarnation.
 pub(crate) struct Past<'a> {
@@ -252,17 +252,13 @@ fn look<'a>(
     }
     let mut drift = Vec::new();
     for (field, before) in &record.applied {
-        let after = params
-            .get(field)
-            .map(|value| hide(ty, field, value.clone()));
-        let sensitive = ty
-            .fields
-            .get(field.as_str())
-            .is_some_and(|field| field.sensitive);
-        let unanswered = after.is_none() && (sensitive || *before == Value::Null);
-        if unanswered || same_field(ty, field, Some(before), after.as_ref()) {
+        let found = params.get(field);
+        let sensitive = ty.fields.get(field.as_str()).is_some_and(|field| field.sensitive);
+        let unanswered = found.is_none() && (sensitive || *before == Value::Null);
+        if unanswered || same_field(ty, field, Some(before), found) {
             continue;
         }
+        let after = found.map(|found| hide_found(ty, field, Some(before), found.clone()));
         let now = now.to_mut();
         match &after {
             Some(value) => {
@@ -282,8 +278,9 @@ fn look<'a>(
     }
     for (field, value) in outputs {
         let set = record.applied.contains_key(field);
-        if !set && !same_field(ty, field, record.outputs.get(field), Some(value)) {
-            let value = hide(ty, field, value.clone());
+        let known = record.outputs.get(field);
+        if !set && !same_field(ty, field, known, Some(value)) {
+            let value = hide_found(ty, field, known, value.clone());
             now.to_mut().outputs.insert(field.clone(), value);
         }
     }

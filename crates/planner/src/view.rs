@@ -2,7 +2,7 @@
 
 use notation_model::{OutputRef, Role, Scope, SecretName, Segment, Unknown, Value};
 
-use crate::outlook::Survey;
+use crate::{decide::reverted, outlook::Survey};
 
 /// Which outputs of peers are meant (`engine.md` §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +57,13 @@ impl Scope for View<'_, '_, '_> {
         if stable {
             return source.read(&record.outputs);
         }
+        let bare;
         let new_params = if early {
-            // After a revert it has its recorded config; else what is recorded.
-            survey.revert_writes(peer).then_some(&record.config)
+            // After a revert it is bare; else as it is recorded.
+            bare = survey
+                .revert_writes(peer)
+                .then(|| reverted(survey.program.wanted[peer].ty, record));
+            bare.as_ref()
         } else {
             outlook.written.as_ref()
         };

@@ -93,6 +93,7 @@ pub fn sample(id: &str, generation: u32) -> Record {
         gone: true,
         in_doubt: true,
         former: vec!["old".parse().expect("a good id")],
+        taken_from: Some("notation:app=other".into()),
         version: 9,
     }
 }

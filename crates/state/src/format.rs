@@ -83,6 +83,8 @@ struct RecordText {
     in_doubt: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     former: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    taken_from: Option<Box<str>>,
     version: u64,
 }
 
@@ -321,6 +323,7 @@ impl Format<'_> {
             gone: record.gone,
             in_doubt: record.in_doubt,
             former: record.former.iter().map(ToString::to_string).collect(),
+            taken_from: record.taken_from.clone(),
             version: record.version,
         })
     }
@@ -378,6 +381,7 @@ impl Format<'_> {
                 .iter()
                 .map(|id| id.parse())
                 .collect::<Result<_, _>>()?,
+            taken_from: record.taken_from,
             version: record.version,
         })
     }

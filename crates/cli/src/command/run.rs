@@ -297,7 +297,12 @@ fn problems(report: &Report, deployment: &DeploymentId) -> Vec<Problem> {
             place: None,
         })
     };
-    report.failed.iter().map(problem).collect()
+    let steps = report.failed.iter().map(problem);
+    let unwritten = report
+        .not_recorded
+        .iter()
+        .flat_map(|error| Failure::from(&**error).problems);
+    steps.chain(unwritten).collect()
 }
 
 /// Passes interrupts on, and says what they do.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use notation_engine::RunOptions;
+use notation_engine::{LeftBehind, RunOptions, There};
 use notation_model::{DeploymentId, Params, Record, Shape, Standing, Text, Value};
-use notation_state::DeploymentState;
+use notation_state::{Call, DeploymentState};
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
@@ -51,11 +51,26 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
             Ok(Exit::Done)
         }
         StateCommand::Rm { id, yes, .. } => {
-            let records = of(&deployment, &state, id.as_str())?;
-            for record in &records {
+            let cut_off: Vec<_> = state
+                .open
+                .iter()
+                .filter(|open| {
+                    open.incarnation().resource == *id && open.intent.call == Call::Create
+                })
+                .collect();
+            if cut_off.is_empty() {
+                of(&deployment, &state, id.as_str())?;
+            }
+            let recorded = state.records.values();
+            let recorded = recorded.filter(|record| record.incarnation.resource == *id);
+            for record in recorded.filter(|record| !record.gone) {
+                printer.say(format!("{} is {}", record.incarnation, record.key));
+            }
+            for open in cut_off {
                 printer.say(format!(
-                    "{} stays at its provider and is no longer known: {}",
-                    record.incarnation, record.key
+                    "{} may have been made by a run that was cut off{}",
+                    open.incarnation(),
+                    named(&open.intent.draft.key)
                 ));
             }
             if !yes {
@@ -73,20 +88,66 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
             let wiring = Wiring::of(&config, deployment.clone(), printer)?;
             let session =
                 run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));
-            session::block_on(async {
+            let left = session::block_on(async {
                 interrupt::pass_on(&session);
                 notation_engine::forget(&session, id, &RunOptions::default())
                     .await
                     .map_err(|error| wiring.failure(error))
             })?;
+            let objects: Vec<_> = left.iter().map(left_json).collect();
             printer.event(
                 "state",
-                json!({ "deployment": deployment.to_string(), "forgotten": id.as_str() }),
+                json!({
+                    "deployment": deployment.to_string(),
+                    "forgotten": id.as_str(),
+                    "left": objects,
+                }),
             );
+            for object in &left {
+                printer.say(left_text(object));
+            }
             printer.say(format!("{id} is forgotten"));
             Ok(Exit::Done)
         }
     }
+}
+
+fn named(key: &str) -> String {
+    if key.is_empty() {
+        String::new()
+    } else {
+        format!(": {key}")
+    }
+}
+
+fn left_text(left: &LeftBehind) -> String {
+    let (who, key) = (&left.incarnation, named(&left.key));
+    match left.there {
+        There::Recorded => format!("{who} stays at its provider and is no longer known{key}"),
+        There::Found => format!(
+            "{who} was made by a run that was cut off; it stays at its provider and is no longer \
+             known{key}"
+        ),
+        There::Perhaps => format!(
+            "{who} may have been made by a run that was cut off, and its provider cannot tell; \
+             look for the {}{key}",
+            left.ty
+        ),
+    }
+}
+
+fn left_json(left: &LeftBehind) -> Json {
+    json!({
+        "resource": left.incarnation.resource.as_str(),
+        "generation": left.incarnation.generation,
+        "type": left.ty.as_str(),
+        "key": left.key,
+        "there": match left.there {
+            There::Recorded => "recorded",
+            There::Found => "found",
+            There::Perhaps => "perhaps",
+        },
+    })
 }
 
 fn list(deployment: &str, state: &DeploymentState, printer: &Printer) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use notation_engine::{BlockedStep, Report, RunStatus};
+use notation_engine::{Blocked, BlockedStep, Report, RunStatus};
 use notation_planner::{Role, StepKey, Subject, Transition};
 use serde_json::{Value as Json, json};
 
@@ -76,7 +76,11 @@ pub fn to_text(report: &Report, width: usize) -> String {
         let widest = widest.max().unwrap_or(0).min(width / 2);
         for (step, name) in report.blocked.iter().zip(&names[..shown]) {
             let name = cell::pad(&cell::cut(name, widest), widest);
-            let line = format!("  {name}   waits for {}", waited_for(report, &step.by));
+            let by = waited_for(report, &step.by);
+            let line = match step.why {
+                Blocked::Waits => format!("  {name}   waits for {by}"),
+                Blocked::Stopped => format!("  {name}   the run stopped at {by}"),
+            };
             text.push_str(&cell::cut(&line, width));
             text.push('\n');
         }

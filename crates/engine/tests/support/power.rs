@@ -29,6 +29,8 @@ pub struct Power {
     seams: Arc<AtomicU32>,
     at: u32,
     off: Arc<watch::Sender<bool>>,
+    appends: Arc<AtomicU32>,
+    full_from: u32,
     diary: Arc<Mutex<Vec<Line>>>,
 }
 
@@ -54,8 +56,28 @@ impl Power {
             seams: Arc::default(),
             at,
             off: Arc::new(watch::channel(false).0),
+            appends: Arc::default(),
+            full_from: 0,
             diary: Arc::default(),
         }
+    }
+
+    /// Stays on, but the disk is full from the append of this number on, from 1.
+    pub fn disk_full_from(append: u32) -> Power {
+        Power {
+            full_from: append,
+            ..Power::cut_at(0)
+        }
+    }
+
+    fn room(&self, appends: u32) -> Result<(), StoreError> {
+        if self.full_from > 0 && appends >= self.full_from {
+            return Err(StoreError::CannotWrite {
+                place: "state.db".into(),
+                why: "the disk is full".into(),
+            });
+        }
+        Ok(())
     }
 
     /// Everything that happened so far.
@@ -142,6 +164,8 @@ impl StateStore for PoweredStore {
         batch: Batch,
     ) -> Result<(), StoreError> {
         self.1.seam().await;
+        self.1
+            .room(self.1.appends.fetch_add(1, Ordering::Relaxed) + 1)?;
         let entries = batch.entries.clone();
         let appended = self.0.append(deployment, hold, batch).await;
         for entry in entries.into_iter().filter(|_| appended.is_ok()) {
@@ -160,6 +184,7 @@ impl StateStore for PoweredStore {
     }
     async fn release(&self, deployment: &DeploymentId, hold: &Hold) -> Result<(), StoreError> {
         self.1.alive().await;
+        self.1.room(self.1.appends.load(Ordering::Relaxed))?;
         self.0.release(deployment, hold).await
     }
     async fn hold(&self, deployment: &DeploymentId) -> Result<Option<Hold>, StoreError> {

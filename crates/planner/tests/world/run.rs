@@ -414,6 +414,7 @@ impl Run<'_, '_> {
                         gone: false,
                         in_doubt: false,
                         former: Vec::new(),
+                        taken_from: None,
                         version: 1,
                     },
                 );

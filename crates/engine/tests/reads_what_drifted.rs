@@ -1,0 +1,191 @@
+//! What somebody changed by hand: it is shown, reverted around, and hidden where it must be.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
+
+mod support;
+
+use notation_engine::{forget, import, plan, refresh};
+use notation_model::{Expr, SecretName, SecretValue, Value};
+use support::{
+    Bench, Program,
+    program::{id, out, resource, text, worker},
+};
+
+#[tokio::test]
+async fn drift_of_what_cannot_be_changed_is_shown_though_it_replaces() {
+    let bench = Bench::new();
+    let program = Program::new([
+        worker("a").set("region", "eu"),
+        resource("sim/Frozen", "f").named("ice").set("value", "1"),
+    ]);
+    bench.done(&program).await;
+    bench.cloud.change("shop-dev-a", "region", text("us"));
+    bench.cloud.change("ice", "value", text("2"));
+    let planned = plan(&bench.session, &program.graph(), &bench.options)
+        .await
+        .unwrap();
+    let notes = planned
+        .plan
+        .notes
+        .iter()
+        .filter(|note| note.code == "drift");
+    let said: Vec<&str> = notes.map(|note| note.message.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "a differs at the provider: region is \"us\" instead of \"eu\"",
+            "f differs at the provider: value is \"2\" instead of \"1\"",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_revert_leaves_what_cannot_be_changed_as_it_is_found() {
+    let pair = Program::new([
+        worker("a").set("region", "eu").binds("b"),
+        worker("b").binds("a"),
+    ]);
+    let bench = Bench::new();
+    bench.done(&pair).await;
+    bench.cloud.change("shop-dev-a", "region", text("us"));
+    bench.cloud.forget_calls();
+    let report = bench.destroy().await.unwrap();
+    assert!(report.failed.is_empty(), "{:?}", report.failed);
+    assert!(bench.cloud.names().is_empty());
+    assert_eq!(bench.cloud.refusals(), Vec::<String>::new());
+
+    // One that is bound to itself is replaced, and the old one lets go of itself.
+    let itself = Program::new([worker("a").set("region", "eu").binds("a")]);
+    let bench = Bench::new();
+    bench.done(&itself).await;
+    bench.cloud.change("shop-dev-a", "region", text("us"));
+    bench.done(&itself).await;
+    assert_eq!(bench.cloud.refusals(), Vec::<String>::new());
+    bench.quiet(&itself).await;
+    bench.consistent().await;
+}
+
+#[tokio::test]
+async fn an_imported_member_is_reverted_to_what_its_config_gives_the_collected_field() {
+    let kv = Value::List(vec![Value::Map(
+        [("type".into(), Value::text("kv"))].into(),
+    )]);
+    let strict = resource("sim/StrictWorker", "a").set("bindings", Expr::Known(kv.clone()));
+    let program = Program::new([strict.binds("b"), worker("b").binds("a")]);
+    let bench = Bench::new();
+    bench.done(&program).await;
+    forget(&bench.session, &id("a"), &bench.options)
+        .await
+        .unwrap();
+    let key = "shop-dev-a";
+    import(
+        &bench.session,
+        &program.graph(),
+        &id("a"),
+        key,
+        &bench.options,
+    )
+    .await
+    .unwrap();
+    let state = bench.store.load(&bench.session.deployment).await.unwrap();
+    let mut records = state.records.values();
+    let a = records.find(|record| record.key == key).unwrap();
+    assert_eq!(a.config.get("bindings"), Some(&kv));
+    bench.cloud.forget_calls();
+    let report = bench.destroy().await.unwrap();
+    assert!(report.failed.is_empty(), "{:?}", report.failed);
+    assert!(bench.cloud.names().is_empty());
+}
+
+const FIRST: &str = "s3cret-one";
+
+async fn with_secret(value: &str, bench: &Bench) {
+    let name: SecretName = "K".parse().unwrap();
+    let value = SecretValue::new(text(value));
+    let set = bench
+        .store
+        .set_secret(&bench.session.deployment, &name, &value);
+    set.await.unwrap();
+}
+
+fn keyed() -> Expr {
+    Expr::Join(vec![
+        text("key=").into(),
+        Expr::Secret("K".parse().unwrap()),
+    ])
+}
+
+/// Everything that a plan, a refresh and the state say.
+async fn all_that_is_said(bench: &Bench, program: &Program) -> String {
+    let planned = plan(&bench.session, &program.graph(), &bench.options)
+        .await
+        .unwrap();
+    assert!(!planned.plan.notes.is_empty(), "the drift is seen");
+    refresh(&bench.session, &bench.options).await.unwrap();
+    let state = bench.store.load(&bench.session.deployment).await.unwrap();
+    format!("{planned:?} {state:?}")
+}
+
+#[tokio::test]
+async fn what_is_found_where_a_secret_was_is_a_secret() {
+    // Of the very field, of one that reads it, and inside a list.
+    let item = Expr::Map(
+        [
+            ("token".into(), keyed()),
+            ("type".into(), text("kv").into()),
+        ]
+        .into(),
+    );
+    let program = Program::new([
+        worker("a").set("code", keyed()),
+        worker("b").set("code", out("a", "code")),
+        worker("c").set("bindings", Expr::List(vec![item])),
+    ]);
+    let bench = Bench::new();
+    with_secret(FIRST, &bench).await;
+    bench.done(&program).await;
+    let names = bench.cloud.names();
+    let yesterday: Vec<_> = names.iter().map(|name| bench.cloud.object(name)).collect();
+    with_secret("s3cret-two", &bench).await;
+    bench.done(&program).await;
+    for (name, thing) in names.iter().zip(yesterday) {
+        bench.cloud.put(name, thing.unwrap());
+    }
+    let said = all_that_is_said(&bench, &program).await;
+    assert!(!said.contains("s3cret"), "{said}");
+    // And it is put right all the same.
+    bench.done(&program).await;
+    bench.quiet(&program).await;
+}
+
+#[tokio::test]
+async fn what_is_found_where_the_program_wants_a_secret_is_a_secret() {
+    let before = Program::new([worker("a").set("code", "open")]);
+    let bench = Bench::new();
+    with_secret(FIRST, &bench).await;
+    bench.done(&before).await;
+    // Somebody was quicker than the deploy.
+    bench
+        .cloud
+        .change("shop-dev-a", "code", text("key=s3cret-one"));
+    let program = Program::new([worker("a").set("code", keyed())]);
+    let planned = plan(&bench.session, &program.graph(), &bench.options)
+        .await
+        .unwrap();
+    assert!(!format!("{planned:?}").contains("s3cret"));
+
+    forget(&bench.session, &id("a"), &bench.options)
+        .await
+        .unwrap();
+    let graph = program.graph();
+    import(
+        &bench.session,
+        &graph,
+        &id("a"),
+        "shop-dev-a",
+        &bench.options,
+    )
+    .await
+    .unwrap();
+    let state = bench.store.load(&bench.session.deployment).await.unwrap();
+    assert!(!format!("{state:?}").contains("s3cret"));
+}
