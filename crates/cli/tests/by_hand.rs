@@ -311,3 +311,20 @@ fn a_program_stays_inside_its_project() {
         .exits(1)
         .says("half a character");
 }
+
+#[test]
+fn what_a_killed_run_made_is_named_when_its_resource_is_forgotten() {
+    let shop = Project::new();
+    shop.program(ONE).deploy().exits(0);
+    shop.faults(json!([{ "op": "create", "do": "kill_after" }]));
+    let killed = on_dev(&shop, &["deploy", "main", "--yes", "--replace", "a"]);
+    assert_eq!(killed.status, None);
+    shop.faults(json!([]));
+    let names: Vec<String> = shop.objects().keys().cloned().collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    on_dev(&shop, &["state", "rm", "main", "a", "--yes"])
+        .exits(0)
+        .says(&names[0])
+        .says(&names[1])
+        .says("was made by a run that was cut off");
+}

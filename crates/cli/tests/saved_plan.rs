@@ -106,3 +106,33 @@ fn a_plan_of_another_stage_or_no_plan_at_all_is_refused() {
     apply(&shop).exits(1).says("plan_file::unreadable");
     assert!(shop.objects().is_empty());
 }
+
+const TWO: &str = "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"z\", config: {} });\nnew Worker({ id: \"y\", config: {} });\n";
+
+#[test]
+fn what_moved_beside_program_and_state_is_named() {
+    let shop = Project::new();
+    shop.program(TWO);
+    save(&shop);
+    let lines: Vec<&str> = TWO.lines().collect();
+    let turned = [lines[0], lines[2], lines[1]].join("\n");
+    shop.program(&turned);
+    apply(&shop)
+        .exits(1)
+        .says("moved: the order of the declarations");
+
+    shop.program(TWO).deploy().exits(0);
+    shop.program(&TWO.replace("\"y\", config: {}", "\"y\", config: { code: \"n\" }"));
+    save(&shop);
+    shop.take_away("shop-dev-z");
+    apply(&shop)
+        .exits(1)
+        .says("moved: z (shop-dev-z) is gone at the provider");
+
+    let text = std::fs::read_to_string(shop.path().join("plan.json")).unwrap();
+    shop.write("plan.json", &text.replace("\"update\"", "\"create\""));
+    apply(&shop)
+        .exits(1)
+        .says("plan_file::not_a_plan")
+        .says("changed after it was saved");
+}
