@@ -18,7 +18,7 @@ impl Sensitive {
         let mut fields: BTreeMap<ResourceId, BTreeSet<String>> = BTreeMap::new();
         for resource in desired.resources.values() {
             let config = resource.config.iter();
-            let given = config.map(|(field, expr)| (field, expr)).chain(
+            let given = config.chain(
                 resource
                     .contributions
                     .iter()

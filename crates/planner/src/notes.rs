@@ -166,6 +166,10 @@ fn dropped<'s>(
 }
 
 fn drifted(change: &Change) -> String {
+    let secret = |value: &Option<Value>| matches!(value, Some(Value::Secret(_)));
+    if secret(&change.after) && secret(&change.before) {
+        return format!("{} is another secret value", change.path);
+    }
     let shown = |value: &Option<Value>| match value {
         Some(value) => value.to_display_json().to_string(),
         None => "nothing".to_owned(),
