@@ -575,7 +575,7 @@ fn adopted(ty: &ResourceType, job: &Job, found: Found) -> Next {
         (false, _) | (true, []) => String::new(),
     };
     if !why.is_empty() {
-        let name = record.key;
+        let name = record.key.to_string();
         return Next::Fail(StepError::NotAdoptable { name, owner, why });
     }
     record.in_doubt = ty.updates;

@@ -82,7 +82,7 @@ impl<'a> Reading<'a> {
         let declared = self
             .types
             .get(&target.ty)
-            .and_then(|ty| ty.fields.get(field));
+            .and_then(|ty| ty.fields.get(field.as_str()));
         if declared.is_some_and(|declared| declared.sensitive) {
             return true;
         }

@@ -66,9 +66,7 @@ async fn a_revert_leaves_what_cannot_be_changed_as_it_is_found() {
 
 #[tokio::test]
 async fn an_imported_member_is_reverted_to_what_its_config_gives_the_collected_field() {
-    let kv = Value::List(vec![Value::Map(
-        [("type".into(), Value::text("kv"))].into(),
-    )]);
+    let kv = Value::List(vec![Value::Map([("type", Value::text("kv"))].into())]);
     let strict = resource("sim/StrictWorker", "a").set("bindings", Expr::Known(kv.clone()));
     let program = Program::new([strict.binds("b"), worker("b").binds("a")]);
     let bench = Bench::new();
@@ -128,13 +126,7 @@ async fn all_that_is_said(bench: &Bench, program: &Program) -> String {
 #[tokio::test]
 async fn what_is_found_where_a_secret_was_is_a_secret() {
     // Of the very field, of one that reads it, and inside a list.
-    let item = Expr::Map(
-        [
-            ("token".into(), keyed()),
-            ("type".into(), text("kv").into()),
-        ]
-        .into(),
-    );
+    let item = Expr::Map([("token", keyed()), ("type", text("kv").into())].into());
     let program = Program::new([
         worker("a").set("code", keyed()),
         worker("b").set("code", out("a", "code")),

@@ -253,7 +253,10 @@ fn look<'a>(
     let mut drift = Vec::new();
     for (field, before) in &record.applied {
         let found = params.get(field);
-        let sensitive = ty.fields.get(field.as_str()).is_some_and(|field| field.sensitive);
+        let sensitive = ty
+            .fields
+            .get(field.as_str())
+            .is_some_and(|field| field.sensitive);
         let unanswered = found.is_none() && (sensitive || *before == Value::Null);
         if unanswered || same_field(ty, field, Some(before), found) {
             continue;

@@ -272,7 +272,7 @@ fn a_sensitive_value_that_the_provider_keeps_to_itself_is_no_drift() {
     insta::assert_snapshot!(world.detail(text), @r#"
 update a [Drift]
   secret: {"secret":true} -> {"secret":true}
-note drift: a differs at the provider: secret is {"secret":true} instead of {"secret":true}
+note drift: a differs at the provider: secret is another secret value
 "#);
 }
 
