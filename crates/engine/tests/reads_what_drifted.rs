@@ -105,6 +105,21 @@ async fn with_secret(value: &str, bench: &Bench) {
     set.await.unwrap();
 }
 
+/// A value with its secrets in clear.
+fn clear(value: &Value) -> Value {
+    match value {
+        Value::Secret(secret) => clear(secret.reveal()),
+        Value::List(items) => Value::List(items.iter().map(clear).collect()),
+        Value::Map(members) => Value::Map(
+            members
+                .iter()
+                .map(|(name, member)| (name.clone(), clear(member)))
+                .collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
 fn keyed() -> Expr {
     Expr::Join(vec![
         text("key=").into(),
@@ -140,7 +155,14 @@ async fn what_is_found_where_a_secret_was_is_a_secret() {
     with_secret("s3cret-two", &bench).await;
     bench.done(&program).await;
     for (name, thing) in names.iter().zip(yesterday) {
-        bench.cloud.put(name, thing.unwrap());
+        let mut thing = thing.unwrap();
+        // A real cloud knows nothing of secrets.
+        thing.params = thing
+            .params
+            .iter()
+            .map(|(field, value)| (field.clone(), clear(value)))
+            .collect();
+        bench.cloud.put(name, thing);
     }
     let said = all_that_is_said(&bench, &program).await;
     assert!(!said.contains("s3cret"), "{said}");
