@@ -11,6 +11,7 @@ use std::{
 };
 
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
@@ -82,7 +83,13 @@ pub fn at_terminal(command: Command, columns: u16, answers: &[(&str, &str)]) -> 
     let deadline = Instant::now() + Duration::from_secs(120);
     let mut bytes = [0; 4096];
     // On Linux the last end that closes makes reading fail.
-    while let Ok(count @ 1..) = controller.read(&mut bytes) {
+    while let Ok(count @ 1..) = {
+        if !speaks_until(&controller, deadline) {
+            child.kill().unwrap();
+            panic!("it hangs: {}", parser.screen().contents());
+        }
+        controller.read(&mut bytes)
+    } {
         parser.process(&bytes[..count]);
         if let Some((shown, typed)) = next
             && parser.screen().contents().contains(shown)
@@ -91,7 +98,6 @@ pub fn at_terminal(command: Command, columns: u16, answers: &[(&str, &str)]) -> 
             controller.write_all(typed.as_bytes()).unwrap();
             next = answers.next();
         }
-        assert!(Instant::now() < deadline, "{}", parser.screen().contents());
     }
     assert!(
         next.is_none(),
@@ -106,6 +112,13 @@ pub fn at_terminal(command: Command, columns: u16, answers: &[(&str, &str)]) -> 
         parser,
         columns,
     }
+}
+
+/// Whether something can be read, or never will be, before that time.
+fn speaks_until(terminal: &File, deadline: Instant) -> bool {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let left = Timespec::try_from(left).unwrap();
+    poll(&mut [PollFd::new(terminal, PollFlags::IN)], Some(&left)).unwrap() > 0
 }
 
 impl Screen {

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Read as _};
 
 use notation_model::{SecretValue, Value};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::json;
 
 use crate::{
@@ -90,8 +91,7 @@ pub fn read_value(name: &str, command: &str, printer: &Printer) -> Result<String
         .help("pipe the value in as UTF-8 text, or type it at the prompt")
     };
     let value = if std::io::stdin().is_terminal() {
-        printer.warn(format!("Value of {name} (not shown):"));
-        hidden_line()?.map_err(unreadable)?
+        hidden_line(&format!("Value of {name} (not shown):"), printer)?.map_err(unreadable)?
     } else {
         let mut text = String::new();
         std::io::stdin()
@@ -111,32 +111,43 @@ pub fn read_value(name: &str, command: &str, printer: &Printer) -> Result<String
     Ok(value)
 }
 
-/// A line from the terminal that it does not show. An interrupt ends it and puts the terminal
-/// back as it was.
-fn hidden_line() -> Result<std::io::Result<String>, Failure> {
-    let before = rustix::termios::tcgetattr(std::io::stdin());
+/// A line from the terminal that it does not show. An interrupt ends it; either way the terminal
+/// is put back as it was.
+fn hidden_line(prompt: &str, printer: &Printer) -> Result<std::io::Result<String>, Failure> {
     session::block_on(async {
         let mut interrupts = Interrupts::listen();
+        // Before it is asked for: what is typed at once is neither shown nor lost.
+        let shown = match hide() {
+            Ok(shown) => shown,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        printer.warn(prompt);
         let (send, line) = tokio::sync::oneshot::channel();
         // It stays behind at the prompt when an interrupt ends the command.
-        std::thread::spawn(move || send.send(console::Term::stderr().read_secure_line()));
-        tokio::select! {
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            send.send(std::io::stdin().read_line(&mut line).map(|_| line))
+        });
+        let line = tokio::select! {
             line = line => Ok(line.unwrap_or_else(|_| Err(std::io::ErrorKind::UnexpectedEof.into()))),
-            () = interrupts.next() => {
-                if let Ok(before) = before {
-                    // What cannot be put back stays; there is nothing else to try.
-                    let _ = rustix::termios::tcsetattr(
-                        std::io::stdin(),
-                        rustix::termios::OptionalActions::Now,
-                        &before,
-                    );
-                }
-                Err(Failure::new(
-                    Exit::Interrupted,
-                    "run::interrupted",
-                    "interrupted; nothing was written",
-                ))
-            }
-        }
+            () = interrupts.next() => Err(Failure::new(
+                Exit::Interrupted,
+                "run::interrupted",
+                "interrupted; nothing was written",
+            )),
+        };
+        // What cannot be put back stays; there is nothing else to try.
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &shown);
+        line.map(|line| line.map(|line| line.trim_end_matches(['\r', '\n']).to_owned()))
     })
+}
+
+/// Has the terminal show nothing of what is typed but the end of the line. How it was before.
+fn hide() -> rustix::io::Result<Termios> {
+    let shown = tcgetattr(std::io::stdin())?;
+    let mut hidden = shown.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    hidden.local_modes.insert(LocalModes::ECHONL);
+    tcsetattr(std::io::stdin(), OptionalActions::Now, &hidden)?;
+    Ok(shown)
 }
