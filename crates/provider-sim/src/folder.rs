@@ -5,6 +5,7 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::Value as Json;
@@ -82,11 +83,37 @@ pub fn reset(dir: &Path) -> Result<(), SimError> {
 pub(crate) struct Folder {
     dir: PathBuf,
     pub account: Account,
-    objects_bytes: Option<Vec<u8>>,
-    memory_bytes: Option<Vec<u8>>,
-    stamp: Option<Stamp>,
+    objects: Seen,
+    memory: Seen,
     /// Length of the call log and the sequence number of its last line.
     log_end: Option<(u64, u64)>,
+}
+
+/// A file as it was last read or written.
+#[derive(Debug, Default)]
+struct Seen {
+    bytes: Option<Vec<u8>>,
+    /// Taken before the bytes were read: a change meanwhile shows as another stamp.
+    stamp: Option<Stamp>,
+    /// Whatever happens to the file from now on gives it another stamp.
+    settled: bool,
+}
+
+/// The coarsest times that file systems give: two changes within it may bear the same.
+const STAMP_GRAIN: Duration = Duration::from_secs(2);
+
+impl Seen {
+    /// `at`: some moment before the bytes were read or written.
+    fn new(bytes: Option<Vec<u8>>, stamp: Option<Stamp>, at: SystemTime) -> Seen {
+        let grain = i128::try_from(STAMP_GRAIN.as_nanos()).unwrap_or(i128::MAX);
+        let at = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at = i128::try_from(at.as_nanos()).unwrap_or_default();
+        Seen {
+            bytes,
+            stamp,
+            settled: stamp.is_none_or(|stamp| i128::from(stamp.modified_ns) + grain < at),
+        }
+    }
 }
 
 /// Exclusive over all processes until dropped.
@@ -112,9 +139,8 @@ impl Folder {
         Folder {
             dir: dir.to_owned(),
             account: Account::default(),
-            objects_bytes: None,
-            memory_bytes: None,
-            stamp: None,
+            objects: Seen::default(),
+            memory: Seen::default(),
             log_end: None,
         }
     }
@@ -143,27 +169,39 @@ impl Folder {
 
     /// Takes in what changed since the last look, by whoever. Only while locked.
     pub fn load(&mut self) -> Result<(), SimError> {
-        let objects = self.read(OBJECTS)?;
-        if objects != self.objects_bytes {
-            self.account.objects = match &objects {
-                None => Table::default(),
-                Some(bytes) => {
-                    Table::new(parse_objects(bytes).map_err(|why| self.content(OBJECTS, why))?)
-                }
-            };
-            self.objects_bytes = objects;
+        if let Some(now) = self.newer(OBJECTS, &self.objects)? {
+            if now.bytes != self.objects.bytes {
+                self.account.objects = match &now.bytes {
+                    None => Table::default(),
+                    Some(bytes) => {
+                        Table::new(parse_objects(bytes).map_err(|why| self.content(OBJECTS, why))?)
+                    }
+                };
+            }
+            self.objects = now;
         }
-        let memory = self.read(MEMORY)?;
-        if memory != self.memory_bytes {
-            self.account.memory = match &memory {
-                None => Memory::default(),
-                Some(bytes) => Memory::parse(bytes).map_err(|why| self.content(MEMORY, why))?,
-            };
-            self.memory_bytes = memory;
+        if let Some(now) = self.newer(MEMORY, &self.memory)? {
+            if now.bytes != self.memory.bytes {
+                self.account.memory = match &now.bytes {
+                    None => Memory::default(),
+                    Some(bytes) => Memory::parse(bytes).map_err(|why| self.content(MEMORY, why))?,
+                };
+            }
+            self.memory = now;
         }
-        self.stamp = self.read_stamp()?;
-        self.account.memory.settle(self.stamp);
+        self.account.memory.settle(self.objects.stamp);
         Ok(())
+    }
+
+    /// The file as it is, unless it is certainly the one that was seen.
+    fn newer(&self, name: &str, seen: &Seen) -> Result<Option<Seen>, SimError> {
+        let at = SystemTime::now();
+        let stamp = self.stamp_of(name)?;
+        if seen.settled && seen.stamp == stamp {
+            return Ok(None);
+        }
+        let bytes = self.read(name)?;
+        Ok(Some(Seen::new(bytes, stamp, at)))
     }
 
     /// Makes the account durable: memory first, `objects.json` is the point of no return.
@@ -175,7 +213,7 @@ impl Folder {
         let saved = self.try_save(changed);
         if saved.is_err() {
             self.account = Account::default();
-            (self.objects_bytes, self.memory_bytes) = (None, None);
+            (self.objects, self.memory) = (Seen::default(), Seen::default());
         }
         saved
     }
@@ -184,33 +222,33 @@ impl Folder {
         if changed == Changed::Nothing {
             return Ok(());
         }
+        let at = SystemTime::now();
         let memory = self.account.memory.text().into_bytes();
         self.replace(MEMORY, &memory, Sync::No)?;
-        self.memory_bytes = Some(memory);
+        self.memory = Seen::new(Some(memory), self.stamp_of(MEMORY)?, at);
         if changed == Changed::Objects {
             let objects = (self.account.objects.text() + "\n").into_bytes();
             self.replace(OBJECTS, &objects, Sync::Yes)?;
-            self.objects_bytes = Some(objects);
             self.account.memory.header.unsure = None;
-            self.stamp = self.read_stamp()?;
+            self.objects = Seen::new(Some(objects), self.stamp_of(OBJECTS)?, at);
         }
         Ok(())
     }
 
     /// Stamp of `objects.json` when it was last read or written.
     pub fn stamp(&self) -> Option<Stamp> {
-        self.stamp
+        self.objects.stamp
     }
 
-    fn read_stamp(&self) -> Result<Option<Stamp>, SimError> {
-        match fs::metadata(self.dir.join(OBJECTS)) {
+    fn stamp_of(&self, name: &str) -> Result<Option<Stamp>, SimError> {
+        match fs::metadata(self.dir.join(name)) {
             Ok(meta) => Ok(Some(Stamp {
                 inode: meta.ino(),
                 modified_ns: meta.mtime() * 1_000_000_000 + meta.mtime_nsec(),
                 size_bytes: meta.len(),
             })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(self.io(OBJECTS, source)),
+            Err(source) => Err(self.io(name, source)),
         }
     }
 
@@ -354,5 +392,44 @@ fn last_seq(path: &Path) -> io::Result<u64> {
             return Ok(0);
         }
         take *= 8;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(code: &str) -> String {
+        format!(r#"{{"a": {{"type": "Worker", "params": {{"code": "{code}"}}}}}}"#)
+    }
+
+    fn written(dir: &Path, code: &str, modified: SystemTime) {
+        let path = dir.join(OBJECTS);
+        fs::write(&path, object(code)).unwrap();
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.set_modified(modified).unwrap();
+    }
+
+    fn code_of_a(folder: &mut Folder) -> Json {
+        folder.load().unwrap();
+        folder.account.objects.get("a").unwrap().params["code"].clone()
+    }
+
+    #[test]
+    fn an_old_file_is_read_once_and_one_of_this_moment_every_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let (now, old) = (SystemTime::now(), SystemTime::now() - 2 * STAMP_GRAIN);
+        let mut folder = Folder::new(dir.path());
+        written(dir.path(), "one", now);
+        assert_eq!(code_of_a(&mut folder), "one");
+        // As large, and of the same time.
+        written(dir.path(), "two", now);
+        assert_eq!(code_of_a(&mut folder), "two");
+        written(dir.path(), "six", old);
+        assert_eq!(code_of_a(&mut folder), "six");
+        written(dir.path(), "ten", old);
+        assert_eq!(code_of_a(&mut folder), "six", "the file was read again");
+        written(dir.path(), "ten", old + Duration::from_nanos(1_000));
+        assert_eq!(code_of_a(&mut folder), "ten");
     }
 }
