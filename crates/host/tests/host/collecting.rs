@@ -2,13 +2,9 @@
 
 use crate::bench::*;
 use crate::operations::{accept_create, finish, poll};
-use async_trait::async_trait;
-use bytes::Bytes;
-use notation_edge::{Exports, LedgerEntry, Uid};
+use notation_edge::Uid;
 use notation_edge_api as wire;
-use notation_host::{
-    BundleSource, Clock, Collected, ConvergeError, DataPlane, HostConfig, NoDataPlane, Snapshot,
-};
+use notation_host::{Clock, Collected, HostConfig};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -57,48 +53,16 @@ async fn start(client: &Client, text: &str) -> String {
     started["uploadId"].as_str().unwrap().to_owned()
 }
 
-/// A data plane that keeps data of whatever it was told of.
-#[derive(Default)]
-struct Keeping(Mutex<Vec<Uid>>);
-
-#[async_trait]
-impl DataPlane for Keeping {
-    async fn inspect(&self, bundle: &BundleSource) -> Exports {
-        NoDataPlane.inspect(bundle).await
-    }
-
-    async fn converge(&self, _snapshot: &Snapshot) -> Result<(), ConvergeError> {
-        Ok(())
-    }
-
-    async fn migrate(
-        &self,
-        _database: &Uid,
-        _files: &[(LedgerEntry, Bytes)],
-    ) -> Result<(), (usize, String)> {
-        Ok(())
-    }
-
-    async fn kept(&self) -> std::io::Result<Vec<Uid>> {
-        Ok(self.0.lock().unwrap().clone())
-    }
-
-    async fn forget(&self, uid: &Uid) -> std::io::Result<()> {
-        self.0.lock().unwrap().retain(|kept| kept != uid);
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn data_goes_once_its_resource_is_gone_and_not_before() {
-    let plane = Arc::new(Keeping::default());
+    let plane = Arc::new(Plane::default());
     let bench = Bench::start_with(plane.clone()).await;
     let mut kept = Vec::new();
     for client in [bench.t1(), bench.t1().in_space(OTHER_SPACE), bench.t2()] {
         kept.push(client.kv("kv").await.metadata.uid);
     }
     kept.push("rnobodyknows".to_owned());
-    *plane.0.lock().unwrap() = kept.iter().map(|uid| Uid::new(&**uid)).collect();
+    *plane.kept.lock().unwrap() = kept.iter().map(|uid| Uid::new(&**uid)).collect();
     let collected = bench.host.collect_garbage().await.unwrap();
     assert_eq!(collected.data, 1);
     bench.t1().delete("EdgeKVNamespace", "kv").await.is(204);
@@ -109,7 +73,13 @@ async fn data_goes_once_its_resource_is_gone_and_not_before() {
         bench.host.collect_garbage().await.unwrap(),
         Collected::default()
     );
-    let left: Vec<String> = plane.0.lock().unwrap().iter().map(Uid::to_string).collect();
+    let left: Vec<String> = plane
+        .kept
+        .lock()
+        .unwrap()
+        .iter()
+        .map(Uid::to_string)
+        .collect();
     assert_eq!(left, kept[1..3]);
 }
 

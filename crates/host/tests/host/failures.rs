@@ -1,36 +1,12 @@
 //! What goes wrong behind the host is told, ends one request, and leaves nothing half done.
 
 use crate::bench::*;
-use async_trait::async_trait;
-use bytes::Bytes;
-use notation_edge::{Exports, LedgerEntry, Uid};
-use notation_host::{BundleSource, ConvergeError, DataPlane, NoDataPlane, Snapshot};
+use notation_edge::Exports;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
-
-/// A data plane with a bug: one file makes it fail.
-struct Buggy;
-
-#[async_trait]
-impl DataPlane for Buggy {
-    async fn inspect(&self, bundle: &BundleSource) -> Exports {
-        NoDataPlane.inspect(bundle).await
-    }
-
-    async fn converge(&self, _snapshot: &Snapshot) -> Result<(), ConvergeError> {
-        Ok(())
-    }
-
-    async fn migrate(
-        &self,
-        _database: &Uid,
-        files: &[(LedgerEntry, Bytes)],
-    ) -> Result<(), (usize, String)> {
-        assert!(files.iter().all(|(_, bytes)| &**bytes != b"bug"), "a bug");
-        Ok(())
-    }
-}
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::Notify;
 
 async fn application(client: &Client, name: &str, text: &str) -> Value {
     let files = [("1.sql", text)];
@@ -44,7 +20,12 @@ async fn application(client: &Client, name: &str, text: &str) -> Value {
 
 #[tokio::test]
 async fn a_failure_inside_the_host_ends_one_request_only() {
-    let bench = Bench::start_with(Arc::new(Buggy)).await;
+    let bench = Bench::start_with(Arc::new(Plane::that_runs(|files| {
+        Box::pin(async move {
+            assert!(files.iter().all(|(_, bytes)| &**bytes != b"bug"), "a bug");
+        })
+    })))
+    .await;
     let client = bench.t1();
     let bad = application(&client, "bad", "bug").await;
     let good = application(&client, "good", "select 1").await;
@@ -161,44 +142,30 @@ async fn a_store_that_cannot_be_written_is_read_and_found_writable_again() {
     client.create_document(&late).await.created();
 }
 
-/// A data plane whose checks wait to be told, and counts how many do.
+/// Checks of modules that wait to be told, and how many do.
 #[derive(Default)]
-struct Waiting {
-    checks: std::sync::atomic::AtomicUsize,
-    arrived: tokio::sync::Notify,
-    go: tokio::sync::Notify,
-}
-
-#[async_trait]
-impl DataPlane for Waiting {
-    async fn inspect(&self, bundle: &BundleSource) -> Exports {
-        let text = bundle.main_module().await.unwrap();
-        if text.starts_with(b"for(;;)") {
-            self.checks
-                .fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            self.arrived.notify_one();
-            self.go.notified().await;
-        }
-        Exports::Known(["fetch".to_owned()].into())
-    }
-
-    async fn converge(&self, _snapshot: &Snapshot) -> Result<(), ConvergeError> {
-        Ok(())
-    }
-
-    async fn migrate(
-        &self,
-        _database: &Uid,
-        _files: &[(LedgerEntry, Bytes)],
-    ) -> Result<(), (usize, String)> {
-        Ok(())
-    }
+struct Checks {
+    count: AtomicUsize,
+    arrived: Notify,
+    go: Notify,
 }
 
 #[tokio::test]
 async fn endless_modules_of_one_tenant_leave_room_for_those_of_another() {
-    let plane = Arc::new(Waiting::default());
-    let bench = Bench::start_with(plane.clone()).await;
+    let checks = Arc::new(Checks::default());
+    let waiting = checks.clone();
+    let plane = Plane::that_reads(move |text| {
+        let checks = waiting.clone();
+        Box::pin(async move {
+            if text.starts_with(b"for(;;)") {
+                checks.count.fetch_add(1, Ordering::SeqCst);
+                checks.arrived.notify_one();
+                checks.go.notified().await;
+            }
+            Some(Exports::Known(["fetch".to_owned()].into()))
+        })
+    });
+    let bench = Bench::start_with(Arc::new(plane)).await;
     let mut creates = tokio::task::JoinSet::new();
     for n in 0..6 {
         let client = bench.t1();
@@ -208,7 +175,7 @@ async fn endless_modules_of_one_tenant_leave_room_for_those_of_another() {
         let spec = version_spec(&format!("w{n}"), &bundle, &["fetch"]);
         creates.spawn(async move { client.create("WorkerVersion", &bundle, spec).await.status });
     }
-    plane.arrived.notified().await;
+    checks.arrived.notified().await;
     let other = bench.t2();
     other.worker("w").await;
     other.bundle("b", FETCH_ONLY).await;
@@ -216,13 +183,13 @@ async fn endless_modules_of_one_tenant_leave_room_for_those_of_another() {
         .create("WorkerVersion", "v", version_spec("w", "b", &["fetch"]))
         .await
         .created();
-    let checks = || plane.checks.load(std::sync::atomic::Ordering::SeqCst);
-    assert!(checks() <= 2, "{}", checks());
+    let count = || checks.count.load(Ordering::SeqCst);
+    assert!(count() <= 2, "{}", count());
     while let Some(status) = tokio::select! {
         status = creates.join_next() => status,
-        () = async { loop { plane.go.notify_waiters(); tokio::task::yield_now().await } } => None,
+        () = async { loop { checks.go.notify_waiters(); tokio::task::yield_now().await } } => None,
     } {
         assert_eq!(status.unwrap(), 201);
     }
-    assert_eq!(checks(), 6);
+    assert_eq!(count(), 6);
 }

@@ -2,15 +2,11 @@
 //! migration was for is judged in the world as it is at its end.
 
 use crate::bench::*;
-use async_trait::async_trait;
-use bytes::Bytes;
-use notation_edge::{Exports, LedgerEntry, Uid};
-use notation_host::{BundleSource, ConvergeError, DataPlane, NoDataPlane, Snapshot};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 
-/// A data plane whose migrations take until they are let on.
+/// Migrations that take until they are let on.
 struct Slow {
     begun: Semaphore,
     let_on: Semaphore,
@@ -18,42 +14,29 @@ struct Slow {
     ran: Mutex<Vec<String>>,
 }
 
-#[async_trait]
-impl DataPlane for Slow {
-    async fn inspect(&self, bundle: &BundleSource) -> Exports {
-        NoDataPlane.inspect(bundle).await
-    }
-
-    async fn converge(&self, _snapshot: &Snapshot) -> Result<(), ConvergeError> {
-        Ok(())
-    }
-
-    async fn migrate(
-        &self,
-        _database: &Uid,
-        files: &[(LedgerEntry, Bytes)],
-    ) -> Result<(), (usize, String)> {
-        self.begun.add_permits(1);
-        self.let_on.acquire().await.unwrap().forget();
-        let paths = files.iter().map(|(entry, _)| entry.path.to_string());
-        self.ran.lock().unwrap().extend(paths);
-        Ok(())
-    }
-}
-
 struct Scene {
-    plane: Arc<Slow>,
+    slow: Arc<Slow>,
     bench: Bench,
 }
 
 impl Scene {
     async fn new() -> Scene {
-        let plane = Arc::new(Slow {
+        let slow = Arc::new(Slow {
             begun: Semaphore::new(0),
             let_on: Semaphore::new(0),
             ran: Mutex::default(),
         });
-        let bench = Bench::start_with(plane.clone()).await;
+        let running = slow.clone();
+        let plane = Plane::that_runs(move |files| {
+            let slow = running.clone();
+            Box::pin(async move {
+                slow.begun.add_permits(1);
+                slow.let_on.acquire().await.unwrap().forget();
+                let paths = files.into_iter().map(|(path, _)| path);
+                slow.ran.lock().unwrap().extend(paths);
+            })
+        });
+        let bench = Bench::start_with(Arc::new(plane)).await;
         let client = bench.t1();
         client.make("SQLiteDatabase", "db", json!({})).await;
         for (name, files) in [
@@ -66,7 +49,7 @@ impl Scene {
             let spec = json!({"manifestDigest": digest});
             client.make("SQLiteMigrationSet", name, spec).await;
         }
-        Scene { plane, bench }
+        Scene { slow, bench }
     }
 
     /// Starts to apply a set, and returns once its files run.
@@ -78,12 +61,12 @@ impl Scene {
                 .create("SQLiteMigrationApplication", name, spec)
                 .await
         });
-        self.plane.begun.acquire().await.unwrap().forget();
+        self.slow.begun.acquire().await.unwrap().forget();
         asked
     }
 
     fn ran(&self) -> Vec<String> {
-        self.plane.ran.lock().unwrap().clone()
+        self.slow.ran.lock().unwrap().clone()
     }
 }
 
@@ -107,7 +90,7 @@ async fn what_else_a_tenant_does_goes_on_while_files_run() {
         .await;
     client.absent("SQLiteMigrationApplication", "app").await;
     assert!(!asked.is_finished());
-    scene.plane.let_on.add_permits(1);
+    scene.slow.let_on.add_permits(1);
     let made = asked.await.unwrap().created();
     assert_eq!(ready(&made).0, "True");
     assert_eq!(scene.ran(), ["1.sql"]);
@@ -129,7 +112,7 @@ async fn a_second_application_waits_and_runs_only_what_is_still_due() {
             .create("SQLiteMigrationApplication", "same", application("one"))
             .await
     });
-    scene.plane.let_on.add_permits(8);
+    scene.slow.let_on.add_permits(8);
     first.await.unwrap().created();
     second.await.unwrap().created();
     // It may come before the second one or after it.
@@ -144,7 +127,7 @@ async fn the_change_is_judged_in_the_world_at_its_end() {
     let client = scene.bench.t1();
     let asked = scene.begin("app", "one").await;
     client.delete("SQLiteMigrationSet", "one").await.is(204);
-    scene.plane.let_on.add_permits(8);
+    scene.slow.let_on.add_permits(8);
     asked.await.unwrap().refused("resource_not_found");
     client.absent("SQLiteMigrationApplication", "app").await;
     // What ran stays in the ledger, and is not run again.
@@ -160,7 +143,7 @@ async fn the_ledger_goes_with_its_database_also_while_files_run() {
     let asked = scene.begin("app", "one").await;
     client.delete("SQLiteDatabase", "db").await.is(204);
     client.make("SQLiteDatabase", "db", json!({})).await;
-    scene.plane.let_on.add_permits(8);
+    scene.slow.let_on.add_permits(8);
     // The name leads to another database now, which has none of the files.
     asked.await.unwrap().created();
     assert_eq!(scene.ran(), ["1.sql", "1.sql"]);
@@ -180,9 +163,9 @@ async fn one_request_sent_twice_while_its_files_run_is_done_once() {
         })
     };
     let first = asked();
-    scene.plane.begun.acquire().await.unwrap().forget();
+    scene.slow.begun.acquire().await.unwrap().forget();
     let second = asked();
-    scene.plane.let_on.add_permits(8);
+    scene.slow.let_on.add_permits(8);
     let (first, second) = (first.await.unwrap(), second.await.unwrap());
     first.created();
     assert_eq!(first, second);
@@ -192,7 +175,7 @@ async fn one_request_sent_twice_while_its_files_run_is_done_once() {
 #[tokio::test]
 async fn an_accepted_application_runs_its_files_once() {
     let scene = Scene::new().await;
-    scene.plane.let_on.add_permits(8);
+    scene.slow.let_on.add_permits(8);
     let client = scene.bench.t1();
     let kind = "SQLiteMigrationApplication";
     let id = crate::operations::accept_create(&client, kind, "app", application("two")).await;

@@ -4,6 +4,7 @@ mod answer;
 mod client;
 mod documented;
 mod documents;
+mod plane;
 mod process;
 mod rows;
 mod server;
@@ -12,6 +13,7 @@ mod steps;
 pub use answer::*;
 pub use client::*;
 pub use documents::*;
+pub use plane::*;
 pub use process::*;
 pub use server::*;
 

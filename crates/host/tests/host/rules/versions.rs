@@ -2,45 +2,20 @@
 
 use super::{Case, Turn, turn};
 use crate::bench::*;
-use async_trait::async_trait;
-use bytes::Bytes;
-use notation_edge::{Exports, LedgerEntry, Uid};
-use notation_host::{BundleSource, ConvergeError, DataPlane, NoDataPlane, Snapshot};
+use notation_edge::Exports;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 const BROKEN: &str = "broken {";
 
-/// Reads literal modules and knows one that does not load.
-struct Reader;
-
-#[async_trait]
-impl DataPlane for Reader {
-    async fn inspect(&self, bundle: &BundleSource) -> Exports {
-        match bundle.main_module().await {
-            Ok(bytes) if *bytes == *BROKEN.as_bytes() => {
-                Exports::Broken("unexpected end".to_owned())
-            }
-            _ => NoDataPlane.inspect(bundle).await,
-        }
-    }
-
-    async fn converge(&self, _snapshot: &Snapshot) -> Result<(), ConvergeError> {
-        Ok(())
-    }
-
-    async fn migrate(
-        &self,
-        _database: &Uid,
-        _files: &[(LedgerEntry, Bytes)],
-    ) -> Result<(), (usize, String)> {
-        Ok(())
-    }
-}
-
 /// A host with the conformance adapter that can tell a module that does not load.
 pub async fn bench() -> Bench {
-    Bench::start_with(Arc::new(Reader)).await
+    let plane = Plane::that_reads(|text| {
+        let broken = *text == *BROKEN.as_bytes();
+        let exports = broken.then(|| Exports::Broken("unexpected end".to_owned()));
+        Box::pin(std::future::ready(exports))
+    });
+    Bench::start_with(Arc::new(plane)).await
 }
 
 fn declaring(bad: Value, good: Value, names: &'static str, turn: Turn) -> Case {
