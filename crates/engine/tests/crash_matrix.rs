@@ -276,26 +276,12 @@ async fn pairs_of_troubles(story: Story) {
 
 #[tokio::test]
 async fn with_two_troubles_while_a_pair_is_set_up() {
-    pairs_of_troubles(Story {
-        name: "T1 pair set up",
-        first: Program::default(),
-        second: Program::pair(),
-        smaller: Program::new([worker("a")]),
-        calls: 3,
-    })
-    .await;
+    pairs_of_troubles(pair_set_up()).await;
 }
 
 #[tokio::test]
 async fn with_two_troubles_while_a_member_is_replaced() {
-    pairs_of_troubles(Story {
-        name: "T11 replaced side by side",
-        first: pair_in("us"),
-        second: pair_in("eu"),
-        smaller: Program::new([worker("b")]),
-        calls: 3,
-    })
-    .await;
+    pairs_of_troubles(replaced_side_by_side()).await;
 }
 
 fn pair_in(region: &str) -> Program {
@@ -320,16 +306,29 @@ fn ring_in(region: &str) -> Program {
     ])
 }
 
-#[tokio::test]
-async fn while_a_pair_is_set_up() {
-    matrix(Story {
+fn pair_set_up() -> Story {
+    Story {
         name: "T1 pair set up",
         first: Program::default(),
         second: Program::pair(),
         smaller: Program::new([worker("a")]),
         calls: 3,
-    })
-    .await;
+    }
+}
+
+fn replaced_side_by_side() -> Story {
+    Story {
+        name: "T11 replaced side by side",
+        first: pair_in("us"),
+        second: pair_in("eu"),
+        smaller: Program::new([worker("b")]),
+        calls: 3,
+    }
+}
+
+#[tokio::test]
+async fn while_a_pair_is_set_up() {
+    matrix(pair_set_up()).await;
 }
 
 #[tokio::test]
@@ -346,14 +345,7 @@ async fn while_a_pair_is_destroyed() {
 
 #[tokio::test]
 async fn while_a_member_is_replaced_side_by_side() {
-    matrix(Story {
-        name: "T11 replaced side by side",
-        first: pair_in("us"),
-        second: pair_in("eu"),
-        smaller: Program::new([worker("b")]),
-        calls: 3,
-    })
-    .await;
+    matrix(replaced_side_by_side()).await;
 }
 
 #[tokio::test]

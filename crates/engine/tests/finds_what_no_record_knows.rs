@@ -254,6 +254,23 @@ async fn state_older_than_the_world_is_brought_up_to_it() {
     backup.consistent().await;
 }
 
+/// Takes up the town without its records until the power goes at a seam. True when it was not
+/// reached.
+async fn taken_up_until(bench: &Bench, seam: u32) -> (Bench, bool) {
+    let lost = lost(bench);
+    let power = Power::cut_at(seam);
+    let session = powered(&lost, &power);
+    let graph = Arc::new(town().graph());
+    let whole = tokio::select! {
+        report = deploy(&session, graph, &lost.options) => {
+            assert!(report.unwrap().failed.is_empty());
+            true
+        }
+        () = power.went() => false,
+    };
+    (lost, whole)
+}
+
 #[tokio::test]
 async fn power_cut_at_any_instant_of_taking_up_cuts_no_binding_and_doubles_nothing() {
     let bench = Bench::new();
@@ -261,17 +278,7 @@ async fn power_cut_at_any_instant_of_taking_up_cuts_no_binding_and_doubles_nothi
     let before = objects(&bench.cloud);
     let mut cuts = 0;
     for seam in 1.. {
-        let lost = lost(&bench);
-        let power = Power::cut_at(seam);
-        let session = powered(&lost, &power);
-        let graph = Arc::new(town().graph());
-        let whole = tokio::select! {
-            report = deploy(&session, graph, &lost.options) => {
-                assert!(report.unwrap().failed.is_empty());
-                true
-            }
-            () = power.went() => false,
-        };
+        let (lost, whole) = taken_up_until(&bench, seam).await;
         assert_eq!(objects(&lost.cloud), before, "cut {seam}");
         assert_eq!(lost.done(&town()).await, Vec::<String>::new(), "cut {seam}");
         assert_eq!(objects(&lost.cloud), before, "cut {seam}");
@@ -292,17 +299,7 @@ async fn power_cut_while_a_later_incarnation_is_taken_up_leaves_it_the_only_one(
     bench.done(&town()).await;
     let before = objects(&bench.cloud);
     for seam in 1.. {
-        let lost = lost(&bench);
-        let power = Power::cut_at(seam);
-        let session = powered(&lost, &power);
-        let graph = Arc::new(town().graph());
-        let whole = tokio::select! {
-            report = deploy(&session, graph, &lost.options) => {
-                assert!(report.unwrap().failed.is_empty());
-                true
-            }
-            () = power.went() => false,
-        };
+        let (lost, whole) = taken_up_until(&bench, seam).await;
         // What an earlier run made beside it is shown before it is deleted.
         let report = lost.deploy(&town()).await.unwrap();
         for failed in &report.failed {
