@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "it is test code outside test functions")]
 #![allow(dead_code, reason = "every test file uses another part")]
 
+pub mod account;
 pub mod clock;
 pub mod cloud;
 pub mod power;
