@@ -106,16 +106,11 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 pub struct Entry {
     /// Name of an entry in notation.config.ts (not the path of its file).
-    #[arg(value_name = "ENTRY", add = clap_complete::ArgValueCandidates::new(crate::command::completions::entries))]
+    #[arg(value_name = "ENTRY")]
     pub entry: String,
     /// Stage: 1 to 32 of a-z, 0-9 and -, no hyphen at either end [default: defaultStage of the
     /// config].
-    #[arg(
-        long,
-        value_name = "STAGE",
-        allow_hyphen_values = true,
-        add = clap_complete::ArgValueCandidates::new(crate::command::completions::stages)
-    )]
+    #[arg(long, value_name = "STAGE", allow_hyphen_values = true)]
     pub stage: Option<StageName>,
 }
 
@@ -126,11 +121,7 @@ pub struct Recorded {
     pub entry: Entry,
     /// App of a deployment from before the config's app was renamed (see stages)
     /// [default: app of the config].
-    #[arg(
-        long,
-        value_name = "APP",
-        add = clap_complete::ArgValueCandidates::new(crate::command::completions::apps)
-    )]
+    #[arg(long, value_name = "APP")]
     pub app: Option<AppName>,
 }
 

@@ -1,21 +1,20 @@
 //! One file per command; each reads as the road it takes.
 
-pub mod completions;
-
 mod check;
+mod completions;
 mod deploy;
 mod destroy;
 mod graph;
 mod help;
-pub mod hold;
-pub mod host;
+mod hold;
+mod host;
 mod import;
 mod init;
-pub mod outputs;
+mod outputs;
 mod plan;
 mod refresh;
 mod resolve;
-pub mod run;
+mod run;
 mod secret;
 mod sim;
 mod stages;

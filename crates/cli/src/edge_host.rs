@@ -16,8 +16,7 @@ use crate::{
     exit::Exit,
     failure::{Failure, Problem},
     localhost::{
-        folder::Folder,
-        serve::TOKEN,
+        folder::{Folder, FolderError, TOKEN},
         start::{self, unusable},
         workerd,
     },
@@ -79,7 +78,7 @@ impl EdgeHost {
         let info = start::ensure(&self.project, || workerd::ensure(&printer).map(drop))?;
         self.used_local.store(true, Ordering::Relaxed);
         let token = Folder::of(&self.project).secret(TOKEN).ok_or_else(|| {
-            unusable(crate::localhost::folder::FolderError {
+            unusable(FolderError {
                 path: Folder::of(&self.project).path().join(TOKEN),
                 verb: "read",
                 source: std::io::ErrorKind::NotFound.into(),

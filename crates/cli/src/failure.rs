@@ -1,16 +1,14 @@
 //! Everything that can end a command early, as one shape: exit status and problems.
-//!
-//! Errors of every room are mapped here and nowhere else.
+
+mod errors;
 
 use std::{fmt, path::Path};
 
 use miette::{Diagnostic, LabeledSpan, NamedSource};
 use notation_model::{DeploymentId, Origin};
-use notation_planner::{PlanError, PlanProblem};
-use notation_state::StoreError;
 use serde_json::{Value as Json, json};
 
-use crate::{exit::Exit, pages, printer::Printer, session};
+use crate::{advice::spelled, exit::Exit, pages, printer::Printer};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -132,7 +130,7 @@ impl Failure {
         for problem in &mut self.problems {
             if let Problem::Plain(plain) = problem {
                 let help = plain.help.take();
-                plain.help = help.map(|help| session::spelled(&help, deployment));
+                plain.help = help.map(|help| spelled(&help, deployment));
             }
         }
         self
@@ -308,109 +306,5 @@ impl Diagnostic for Plain {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let spot = self.place.as_ref()?;
         Some(Box::new(spot.labels.iter().cloned()))
-    }
-}
-
-impl From<Vec<notation_program::Problem>> for Failure {
-    fn from(problems: Vec<notation_program::Problem>) -> Failure {
-        Failure {
-            exit: Exit::Fixable,
-            problems: problems
-                .into_iter()
-                .map(|problem| Problem::Project(Box::new(problem)))
-                .collect(),
-        }
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        Failure::from(&error)
-    }
-}
-
-impl From<&StoreError> for Failure {
-    /// State that cannot be used before a run; inside a run the engine reports it.
-    fn from(error: &StoreError) -> Failure {
-        let exit = match error {
-            StoreError::CannotOpen { .. }
-            | StoreError::CannotRead { .. }
-            | StoreError::CannotWrite { .. }
-            | StoreError::Corrupt { .. }
-            | StoreError::Newer { .. }
-            | StoreError::Key { .. }
-            | StoreError::WrongKey { .. } => Exit::Fixable,
-            StoreError::Fenced { .. } => Exit::Stopped,
-            StoreError::Illegal { .. } | StoreError::Unknown { .. } => Exit::Bug,
-        };
-        Failure::new(exit, error.code(), error.to_string()).help(error.help())
-    }
-}
-
-impl Failure {
-    /// A program or a plan that is refused, with places in the project's files.
-    pub fn refused(root: &Path, error: &PlanError) -> Failure {
-        Failure {
-            exit: Exit::Fixable,
-            problems: error
-                .problems
-                .iter()
-                .map(|problem| {
-                    Problem::Plain(Plain {
-                        code: problem.code(),
-                        message: problem.to_string(),
-                        help: Some(problem.help()),
-                        related: Vec::new(),
-                        place: spot(root, problem),
-                    })
-                })
-                .collect(),
-        }
-    }
-}
-
-fn spot(root: &Path, problem: &PlanProblem) -> Option<Spot> {
-    let one = |origin: &Origin| Spot::of(root, &[(origin, "here".to_owned())]);
-    match problem {
-        PlanProblem::Loop(found) => {
-            let places: Vec<_> = found
-                .members
-                .iter()
-                .map(|member| {
-                    let label = format!("{} refers to {}", member.resource, member.refers_to);
-                    (&member.origin, label)
-                })
-                .collect();
-            Spot::of(root, &places)
-        }
-        PlanProblem::UnknownType { origin, .. }
-        | PlanProblem::UnknownReference { origin, .. }
-        | PlanProblem::MissingField { origin, .. }
-        | PlanProblem::SecretKey { origin, .. }
-        | PlanProblem::BadContribution { origin, .. } => one(origin),
-        PlanProblem::SecondValue { first, second, .. } => Spot::of(
-            root,
-            &[
-                (second, "given again".to_owned()),
-                (first, "given first".to_owned()),
-            ],
-        ),
-        PlanProblem::DuplicateIdentity {
-            first_origin,
-            second_origin,
-            ..
-        } => Spot::of(
-            root,
-            &[
-                (second_origin, "claimed again".to_owned()),
-                (first_origin, "claimed first".to_owned()),
-            ],
-        ),
-        PlanProblem::ClaimedTwice { .. }
-        | PlanProblem::Protected { .. }
-        | PlanProblem::MixedState { .. }
-        | PlanProblem::UnknownId { .. }
-        | PlanProblem::NotDeclared { .. }
-        | PlanProblem::LeftOut { .. } => None,
     }
 }

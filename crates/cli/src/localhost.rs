@@ -8,6 +8,7 @@ pub mod problem;
 pub mod serve;
 mod setup;
 pub mod start;
+mod word;
 pub mod workerd;
 
 mod plane;

@@ -1,10 +1,14 @@
 //! `notation`: deploys apps whose parts depend on each other, and runs the host they live on.
 
+mod advice;
 mod args;
+mod candidates;
 mod command;
 mod edge_host;
+mod event_loop;
 mod exit;
 mod failure;
+mod folders;
 mod interrupt;
 mod localhost;
 mod neighbours;
@@ -36,7 +40,8 @@ const SIGXFSZ: i32 = 25;
 fn main() -> ExitCode {
     // A write beyond the limit must fail like a write to a full disk, not end the process.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
-    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    let completed = || candidates::offered_by(Cli::command());
+    clap_complete::CompleteEnv::with_factory(completed).complete();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage::answer(&error).into(),

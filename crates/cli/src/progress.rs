@@ -12,15 +12,15 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use notation_engine::{EngineEvent, EventSink, StepEvent, TakenUp};
 use notation_model::ResourceId;
-use notation_planner::{Plan, Role, StepKey, Subject, Transition};
-use notation_state::Hold;
+use notation_planner::{Plan, Role, StepKey, Subject};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    command::hold::describe,
     printer::Printer,
-    render::{cell, plan_json},
-    session,
+    render::{
+        cell, hold,
+        transition::{self, past, verb},
+    },
 };
 
 /// Tells a person or a script what happens.
@@ -219,12 +219,12 @@ impl EventSink for Teller {
                 ));
             }
             EngineEvent::HoldWaiting(hold) => {
-                self.line(&format!("waiting: {}", session::held_by(hold)));
+                self.line(&format!("waiting: {}", hold::to_text(hold)));
             }
             EngineEvent::HoldTakenOver(hold) => {
                 self.line(&format!(
                     "taken over from a run that is gone: {}",
-                    session::held_by(hold)
+                    hold::to_text(hold)
                 ));
             }
         }
@@ -261,8 +261,8 @@ fn to_json(event: &EngineEvent) -> (&'static str, Json) {
             let objects: Vec<Json> = objects.iter().map(object).collect();
             ("objects_found", json!({ "objects": objects }))
         }
-        EngineEvent::HoldWaiting(hold) => ("hold_waiting", held(hold)),
-        EngineEvent::HoldTakenOver(hold) => ("hold_taken_over", held(hold)),
+        EngineEvent::HoldWaiting(hold) => ("hold_waiting", hold::to_json(hold)),
+        EngineEvent::HoldTakenOver(hold) => ("hold_taken_over", hold::to_json(hold)),
     }
 }
 
@@ -270,39 +270,9 @@ fn step(step: &StepEvent) -> Json {
     json!({
         "key": step.key.to_string(),
         "resource": step.resource.as_str(),
-        "transition": plan_json::transition(step.transition),
+        "transition": transition::name(step.transition),
         "attempt": step.attempt,
         "took_ms": step.took_ms,
         "error": step.error,
     })
-}
-
-fn held(hold: &Hold) -> Json {
-    describe(hold)
-}
-
-/// What a step does, for people.
-pub fn verb(transition: Transition) -> &'static str {
-    match transition {
-        Transition::Create => "create",
-        Transition::Update => "update",
-        Transition::Revert => "revert",
-        Transition::Delete => "delete",
-        Transition::None => "look",
-        Transition::Unknown => "update",
-        Transition::Settle => "settle",
-    }
-}
-
-/// What a step did, for people.
-pub fn past(transition: Transition) -> &'static str {
-    match transition {
-        Transition::Create => "created",
-        Transition::Update => "updated",
-        Transition::Revert => "reverted",
-        Transition::Delete => "deleted",
-        Transition::None => "as it should be",
-        Transition::Unknown => "decided",
-        Transition::Settle => "settled",
-    }
 }

@@ -2,8 +2,11 @@
 
 pub mod cell;
 pub mod graph;
+pub mod hold;
+pub mod outputs;
 pub mod page;
 pub mod plan_json;
 pub mod plan_text;
 pub mod report;
+pub mod transition;
 pub mod value;

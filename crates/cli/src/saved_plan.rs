@@ -15,11 +15,11 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
+    advice::spelled,
     args::Shaping,
     exit::Exit,
     failure::Failure,
     render::{plan_json, plan_text::Shown},
-    session::spelled,
 };
 
 /// The file.

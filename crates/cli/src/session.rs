@@ -2,7 +2,6 @@
 
 use std::{
     env,
-    future::Future,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -13,32 +12,19 @@ use notation_program::ProjectConfig;
 use notation_provider::{Provider, Registry};
 use notation_provider_edge::EdgeProvider;
 use notation_provider_sim::SimProvider;
-use notation_state::{DeploymentState, Hold, KeySource, Machine, SqliteStore, StateStore, Summary};
+use notation_state::{DeploymentState, KeySource, Machine, SqliteStore, StateStore, Summary};
 
 use crate::{
-    command,
+    advice::spelled,
     edge_host::EdgeHost,
+    event_loop::block_on,
     exit::Exit,
     failure::{Failure, Spot},
+    folders,
     localhost::problem,
     printer::Printer,
     project::{self, InConfig},
 };
-
-/// Runs the asynchronous part of a command. One thread: nothing here computes for long.
-pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            Failure::new(
-                Exit::Fixable,
-                "system::no_threads",
-                format!("no event loop can be made: {error}"),
-            )
-        })?
-        .block_on(work)
-}
 
 /// The state store of a project: `NOTATION_STATE`, else `state` of the config, else SQLite in
 /// `.notation/`. Reading makes no file.
@@ -81,27 +67,7 @@ fn key_source() -> Result<KeySource, Failure> {
     if let Some(file) = env::var_os("NOTATION_KEY_FILE").filter(|file| !file.is_empty()) {
         return Ok(KeySource::File(file.into()));
     }
-    Ok(KeySource::File(folders()?.config_dir().join("key")))
-}
-
-/// The user's own folders.
-fn folders() -> Result<directories::ProjectDirs, Failure> {
-    directories::ProjectDirs::from("", "", "notation").ok_or_else(|| {
-        Failure::new(
-            Exit::Fixable,
-            "system::no_home",
-            "this user has no home folder",
-        )
-        .help("set HOME, or NOTATION_KEY_FILE and NOTATION_CACHE_DIR")
-    })
-}
-
-/// Where downloads are kept: `NOTATION_CACHE_DIR`, else the user's cache folder.
-pub fn cache() -> Result<PathBuf, Failure> {
-    match env::var_os("NOTATION_CACHE_DIR").filter(|dir| !dir.is_empty()) {
-        Some(dir) => Ok(dir.into()),
-        None => Ok(folders()?.cache_dir().to_owned()),
-    }
+    Ok(KeySource::File(folders::key_file()?))
 }
 
 /// Where the simulated cloud of a project lives.
@@ -200,7 +166,7 @@ impl Wiring {
     /// Says which workers of the local host are not reached, when this command used it.
     pub fn warn_of_host(&self, printer: &Printer) {
         if self.edge.used_local() {
-            command::host::warn(&problem::problems(&self.root), printer);
+            problem::warn(&problem::problems(&self.root), printer);
         }
     }
 
@@ -211,7 +177,7 @@ impl Wiring {
 
     /// An engine error with the places of this project.
     pub fn failure(&self, error: EngineError) -> Failure {
-        command::run::failure(&self.root, &self.deployment, error)
+        Failure::of_engine(&self.root, &self.deployment, error)
     }
 }
 
@@ -232,31 +198,6 @@ pub fn is_known(state: &DeploymentState) -> bool {
         || !state.records.is_empty()
         || !state.exports.is_empty()
         || !state.open.is_empty()
-}
-
-/// Another run holds the deployment.
-pub fn held(hold: &Hold, deployment: &DeploymentId) -> Failure {
-    Failure::new(Exit::Held, "run::held", held_by(hold)).help(spelled(
-        "wait for that run to end; if it is known to be over:\nnotation hold clear ENTRY",
-        deployment,
-    ))
-}
-
-/// Advice with its commands as this deployment has to type them: `ENTRY` is its entry, and the
-/// stage is said.
-pub fn spelled(text: &str, deployment: &DeploymentId) -> String {
-    let command = |text: &str| {
-        if !text.starts_with("notation ") || !text.contains(" ENTRY") {
-            return text.to_owned();
-        }
-        let text = text.replace(" ENTRY", &format!(" {}", deployment.entry));
-        format!("{text} --stage {}", deployment.stage)
-    };
-    let line = |line: &str| {
-        let parts = line.split('`').map(command);
-        parts.collect::<Vec<_>>().join("`")
-    };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Refuses a deployment that no run ever began on, with the stages that there are.
@@ -281,86 +222,4 @@ pub fn was_deployed(
         help = format!("{entry} is deployed to: {}\n{help}", stages.join(", "));
     }
     Err(project::never_deployed(&deployment.to_string()).help(help))
-}
-
-/// Who holds a deployment, from where, since when.
-pub fn held_by(hold: &Hold) -> String {
-    let user = match hold.machine.user.as_str() {
-        "" => String::new(),
-        user => format!("{user} on "),
-    };
-    format!(
-        "held by run {} of {user}{} (process {}) since {}",
-        hold.run,
-        hold.machine.name,
-        hold.machine.pid,
-        time(hold.since_ms)
-    )
-}
-
-/// A command that asks was started where nobody can answer.
-pub fn needs_yes(command: &str) -> Failure {
-    Failure::new(
-        Exit::Usage,
-        "usage::needs_yes",
-        format!("{command} asks before it changes something, and there is no terminal to ask on"),
-    )
-    .help(format!(
-        "look at what it would do, then type: {} --yes",
-        typed(env::args().skip(1))
-    ))
-}
-
-/// The command as it was typed, fit for pasting into a shell.
-fn typed(arguments: impl Iterator<Item = String>) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    let words = arguments.map(|word| {
-        if !word.is_empty() && word.chars().all(plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    });
-    std::iter::once("notation".to_owned())
-        .chain(words)
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// Milliseconds since 1970 as RFC 3339.
-pub fn time(ms: u64) -> String {
-    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(ms)
-        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
-        .unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{spelled, typed};
-
-    #[test]
-    fn advice_names_the_entry_and_the_stage() {
-        let deployment = "shop:dev:main".parse().unwrap();
-        assert_eq!(
-            spelled(
-                "look, then `notation resolve ENTRY a --absent`\nnotation secret set ENTRY X",
-                &deployment
-            ),
-            "look, then `notation resolve main a --absent --stage dev`\nnotation secret set main X --stage dev"
-        );
-        assert_eq!(
-            spelled("`--absent`, ENTRY", &deployment),
-            "`--absent`, ENTRY"
-        );
-    }
-
-    #[test]
-    fn a_typed_command_can_be_pasted_again() {
-        let words = ["--project", "my app", "deploy", "it's"].map(str::to_owned);
-        assert_eq!(
-            typed(words.into_iter()),
-            r"notation --project 'my app' deploy 'it'\''s'"
-        );
-    }
 }

@@ -3,6 +3,7 @@
 use crate::{
     args::{Destroy, Global},
     command::run::{self, Consent, Errand, Wanted},
+    event_loop::block_on,
     failure::Outcome,
     printer::Printer,
     project,
@@ -16,7 +17,7 @@ pub fn run(global: &Global, args: &Destroy, printer: &Printer) -> Outcome {
     let config = project::of_recorded(global)?;
     let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "destroy")?;
     let wiring = Wiring::of(&config, deployment, printer)?;
-    let state = session::block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
+    let state = block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
     session::known(&state, in_config)?;
     let consent = if args.yes {
         Consent::Given

@@ -1,13 +1,16 @@
 //! `notation hold show|clear`.
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::{
     args::{Global, HoldCommand},
+    event_loop::block_on,
     exit::Exit,
     failure::{Failure, Outcome},
     printer::Printer,
-    project, session,
+    project,
+    render::hold,
+    session,
 };
 
 /// Shows or clears who holds a deployment.
@@ -19,7 +22,7 @@ pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome
     };
     let (deployment, in_config) = project::deployment_or_gone(&config, args, verb)?;
     let store = session::store(&config)?;
-    session::block_on(async {
+    block_on(async {
         let hold = store.hold(&deployment).await?;
         let state = store.load(&deployment).await?;
         in_config.or_in(hold.is_some() || session::is_known(&state))?;
@@ -32,14 +35,14 @@ pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome
             return Ok(Exit::Done);
         };
         if let HoldCommand::Clear { yes, .. } = command {
-            printer.say(session::held_by(&hold));
+            printer.say(hold::to_text(&hold));
             let alive = !session::machine().knows_dead(&hold.machine);
             if alive {
                 printer.warn("its process is not known to be gone; if it still runs, it will be refused from now on");
             }
             if !yes {
                 if !printer.can_ask() {
-                    return Err(session::needs_yes("hold clear"));
+                    return Err(Failure::needs_yes("hold clear"));
                 }
                 if !printer.ask(&format!("Clear the hold of {deployment}?")) {
                     return Err(Failure::new(
@@ -50,27 +53,15 @@ pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome
                 }
             }
             store.clear_hold(&deployment).await?;
-            printer.event("hold", json!({ "deployment": deployment.to_string(), "hold": null, "cleared": describe(&hold) }));
+            printer.event("hold", json!({ "deployment": deployment.to_string(), "hold": null, "cleared": hold::to_json(&hold) }));
             printer.say(format!("the hold of {deployment} is cleared"));
             return Ok(Exit::Done);
         }
         printer.event(
             "hold",
-            json!({ "deployment": deployment.to_string(), "hold": describe(&hold) }),
+            json!({ "deployment": deployment.to_string(), "hold": hold::to_json(&hold) }),
         );
-        printer.out(session::held_by(&hold));
+        printer.out(hold::to_text(&hold));
         Ok(Exit::Done)
-    })
-}
-
-/// A hold in JSON.
-pub fn describe(hold: &notation_state::Hold) -> Json {
-    json!({
-        "run": hold.run.to_string(),
-        "since": session::time(hold.since_ms),
-        "expires": session::time(hold.expires_ms),
-        "machine": hold.machine.name,
-        "user": hold.machine.user,
-        "pid": hold.machine.pid,
     })
 }

@@ -47,7 +47,7 @@ pub fn run(global: &Global, command: &HostCommand, printer: &Printer) -> Outcome
                 printer.out(format!("  status page    {page}"));
             }
             printer.say(format!("its log is {}", folder.log().display()));
-            warn(&problem::problems(&config.root), printer);
+            problem::warn(&problem::problems(&config.root), printer);
             Ok(Exit::Done)
         }
         HostCommand::Stop => {
@@ -136,7 +136,7 @@ fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
         );
         printer.out(line.trim_end());
     }
-    warn(&problem::of_status(&answer), printer);
+    problem::warn(&problem::of_status(&answer), printer);
     let resources = answer["resources"].as_array().map_or(0, Vec::len);
     printer.out(format!(
         "  {}, {}",
@@ -144,17 +144,6 @@ fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
         cell::count(resources, "host resource")
     ));
     Ok(Exit::Done)
-}
-
-/// Says which workers are not reached and why.
-pub fn warn(problems: &[String], printer: &Printer) {
-    for problem in problems {
-        let text = cell::wrap(problem, printer.width.saturating_sub(11)).join("\n           ");
-        printer.warn(format!(
-            "  {}  {text}",
-            cell::paint(cell::UPDATE, "warning")
-        ));
-    }
 }
 
 /// Asks a living host. A refusal of the host is a failure.

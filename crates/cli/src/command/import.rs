@@ -9,13 +9,14 @@ use serde_json::json;
 use crate::{
     args::{Global, Import},
     command::run::{self, Wanted},
+    event_loop::block_on,
     exit::Exit,
     failure::{Failure, Outcome},
     interrupt,
     printer::Printer,
     progress::Teller,
     project,
-    session::{self, Wiring},
+    session::Wiring,
 };
 
 /// Adopts it; one that has an owner only with `--adopt`.
@@ -37,7 +38,7 @@ pub fn run(global: &Global, args: &Import, printer: &Printer) -> Outcome {
         },
         ..RunOptions::default()
     };
-    let record = session::block_on(async {
+    let record = block_on(async {
         wiring.reach_recorded(&options).await?;
         interrupt::pass_on(&session);
         notation_engine::import(&session, &wanted.graph, &args.id, &args.key, &options)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     args::{Global, Plan},
     command::run::{self, Wanted},
+    event_loop::block_on,
     exit::Exit,
     failure::Outcome,
     interrupt, neighbours,
@@ -13,7 +14,7 @@ use crate::{
     project,
     render::plan_text::{Purpose, Shown},
     saved_plan::{Flags, SavedPlan},
-    session::{self, Wiring},
+    session::Wiring,
 };
 
 /// Plans and shows.
@@ -24,7 +25,7 @@ pub fn run(global: &Global, args: &Plan, printer: &Printer) -> Outcome {
     let wiring = Wiring::of(&config, deployment, printer)?;
     let options = run::options(&args.shaping);
     let session = run::session(&wiring, &wanted, &Arc::new(Teller::new(printer)));
-    let (planned, besides, secrets) = session::block_on(async {
+    let (planned, besides, secrets) = block_on(async {
         wiring.reach_recorded(&options).await?;
         interrupt::pass_on(&session);
         let planned = notation_engine::plan(&session, &wanted.graph, &options)

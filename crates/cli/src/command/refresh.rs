@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::{
     args::{Global, Refresh},
     command::run::{self, Wanted},
+    event_loop::block_on,
     exit::Exit,
     failure::Outcome,
     interrupt,
@@ -23,14 +24,14 @@ pub fn run(global: &Global, args: &Refresh, printer: &Printer) -> Outcome {
     let config = project::of_recorded(global)?;
     let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "refresh")?;
     let wiring = Wiring::of(&config, deployment, printer)?;
-    let state = session::block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
+    let state = block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
     session::known(&state, in_config)?;
     let session = run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));
     let options = RunOptions {
         hold: run::hold(args.no_wait),
         ..RunOptions::default()
     };
-    let found = session::block_on(async {
+    let found = block_on(async {
         wiring.reach_recorded(&options).await?;
         interrupt::pass_on(&session);
         notation_engine::refresh(&session, &options)

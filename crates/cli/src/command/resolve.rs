@@ -8,13 +8,14 @@ use serde_json::json;
 use crate::{
     args::{Global, Resolve},
     command::run::{self, Wanted},
+    event_loop::block_on,
     exit::Exit,
     failure::Outcome,
     interrupt,
     printer::Printer,
     progress::Teller,
     project,
-    session::{self, Wiring},
+    session::Wiring,
 };
 
 /// Records the answer.
@@ -22,14 +23,14 @@ pub fn run(global: &Global, args: &Resolve, printer: &Printer) -> Outcome {
     let config = project::of_recorded(global)?;
     let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "resolve")?;
     let wiring = Wiring::of(&config, deployment, printer)?;
-    let state = session::block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
+    let state = block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
     in_config.or_in(state.last_run_ms.is_some() || !state.open.is_empty())?;
     let session = run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));
     let answer = match &args.created {
         Some(key) => Answer::Created { key: key.clone() },
         None => Answer::Absent,
     };
-    session::block_on(async {
+    block_on(async {
         interrupt::pass_on(&session);
         notation_engine::resolve(&session, &args.id, &answer, &RunOptions::default())
             .await

@@ -11,17 +11,20 @@ use notation_program::{Limits, ProjectConfig, evaluate};
 use notation_provider::Assets;
 
 use crate::{
+    advice::spelled,
     args::Shaping,
-    command::outputs::{self, Sensitive},
+    event_loop::block_on,
     exit::Exit,
     failure::{Failure, Outcome, Plain, Problem},
     interrupt, neighbours,
     printer::Printer,
-    progress::{Teller, verb},
+    progress::Teller,
     render::{
+        outputs::{self, Sensitive},
         plan_json,
         plan_text::{self, Details, Layout, Purpose, Shown},
         report,
+        transition::verb,
     },
     saved_plan::SavedPlan,
     session::{self, Wiring},
@@ -201,7 +204,7 @@ pub fn go(
 ) -> Outcome {
     let teller = Arc::new(Teller::new(printer));
     let session = session(wiring, wanted, &teller);
-    session::block_on(async {
+    block_on(async {
         wiring.reach_recorded(options).await?;
         listen(&session, &teller);
         let started = notation_engine::begin(&session, wanted.graph.clone(), options)
@@ -236,7 +239,7 @@ async fn look(
     let asks = errand.consent == Consent::Ask && shown.anything();
     if asks && printer.json {
         // A script that cannot answer is not shown what it would be asked.
-        return Err(session::needs_yes(errand.purpose.verb()));
+        return Err(Failure::needs_yes(errand.purpose.verb()));
     }
     show(shown, printer, |printer, text| printer.say(text));
     if let Some(saved) = errand.saved {
@@ -289,10 +292,7 @@ fn problems(report: &Report, deployment: &DeploymentId) -> Vec<Problem> {
                 verb(step.transition),
                 step.error
             ),
-            help: Some(session::spelled(
-                &step.error.help(&step.resource),
-                deployment,
-            )),
+            help: Some(spelled(&step.error.help(&step.resource), deployment)),
             related: Vec::new(),
             place: None,
         })
@@ -324,7 +324,7 @@ fn listen(session: &Session, teller: &Arc<Teller>) {
 
 async fn agree(purpose: Purpose, session: &Session, printer: &Printer) -> Result<(), Failure> {
     if !printer.can_ask() {
-        return Err(session::needs_yes(purpose.verb()));
+        return Err(Failure::needs_yes(purpose.verb()));
     }
     let asked = match purpose {
         Purpose::Deploy => "Deploy",
@@ -349,31 +349,5 @@ async fn until_given(session: &Session) {
     // The engine's own waiting is private to it; a look now and then is enough at a prompt.
     while !session.interrupt.is_given() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-}
-
-/// An engine error as a failure.
-pub fn failure(root: &std::path::Path, deployment: &DeploymentId, error: EngineError) -> Failure {
-    match error {
-        EngineError::Store(error) => error.into(),
-        EngineError::NotRecorded(error) => error.as_ref().into(),
-        EngineError::Plan(error) => Failure::refused(root, &error).spelled_for(deployment),
-        EngineError::Held(hold) => session::held(&hold, deployment),
-        EngineError::Interrupted => {
-            Failure::new(Exit::Interrupted, "run::interrupted", error.to_string())
-                .help("nothing was written")
-        }
-        EngineError::MissingSecrets(_)
-        | EngineError::Ambiguous(_)
-        | EngineError::Observe(_)
-        | EngineError::LostTags(_)
-        | EngineError::NoSuchResource { .. }
-        | EngineError::AlreadyRecorded { .. }
-        | EngineError::NoSuchObject { .. }
-        | EngineError::Foreign { .. }
-        | EngineError::NothingToResolve { .. } => {
-            let help = session::spelled(&error.help(), deployment);
-            Failure::new(Exit::Fixable, error.code(), error.to_string()).help(help)
-        }
     }
 }

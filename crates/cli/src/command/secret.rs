@@ -7,7 +7,9 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use serde_json::json;
 
 use crate::{
+    advice::spelled,
     args::{Global, SecretCommand},
+    event_loop::block_on,
     exit::Exit,
     failure::{Failure, Outcome},
     interrupt::Interrupts,
@@ -30,7 +32,7 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
                 ),
                 printer,
             )?));
-            session::block_on(async { Ok(store.set_secret(&deployment, name, &value).await?) })?;
+            block_on(async { Ok(store.set_secret(&deployment, name, &value).await?) })?;
             printer.event(
                 "secrets",
                 json!({ "deployment": deployment.to_string(), "set": name.as_str() }),
@@ -42,7 +44,7 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
         SecretCommand::List { entry } => {
             let (deployment, in_config) =
                 project::deployment_or_gone(&config, entry, "secret list")?;
-            let names = session::block_on(async { Ok(store.secret_names(&deployment).await?) })?;
+            let names = block_on(async { Ok(store.secret_names(&deployment).await?) })?;
             in_config.or_in(!names.is_empty())?;
             let names: Vec<_> = names.iter().map(ToString::to_string).collect();
             printer.event(
@@ -57,15 +59,14 @@ pub fn run(global: &Global, command: &SecretCommand, printer: &Printer) -> Outco
         }
         SecretCommand::Rm { entry, name } => {
             let (deployment, _) = project::deployment_or_gone(&config, entry, "secret rm")?;
-            let was =
-                session::block_on(async { Ok(store.remove_secret(&deployment, name).await?) })?;
+            let was = block_on(async { Ok(store.remove_secret(&deployment, name).await?) })?;
             if !was {
                 return Err(Failure::new(
                     Exit::Fixable,
                     "secret::unknown",
                     format!("{deployment} has no secret called {name}"),
                 )
-                .help(session::spelled(
+                .help(spelled(
                     "`notation secret list ENTRY` shows the names",
                     &deployment,
                 )));
@@ -114,7 +115,7 @@ pub fn read_value(name: &str, command: &str, printer: &Printer) -> Result<String
 /// A line from the terminal that it does not show. An interrupt ends it; either way the terminal
 /// is put back as it was.
 fn hidden_line(prompt: &str, printer: &Printer) -> Result<std::io::Result<String>, Failure> {
-    session::block_on(async {
+    block_on(async {
         let mut interrupts = Interrupts::listen();
         // Before it is asked for: what is typed at once is neither shown nor lost.
         let shown = match hide() {

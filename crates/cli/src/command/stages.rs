@@ -19,7 +19,7 @@ pub fn run(global: &Global, printer: &Printer) -> Outcome {
                 "stage": summary.deployment.stage.as_str(),
                 "entry": summary.deployment.entry.as_str(),
                 "resources": summary.records,
-                "last_run": summary.last_run_ms.map(session::time),
+                "last_run": summary.last_run_ms.map(cell::time),
                 "held": summary.hold.is_some(),
             })
         })
@@ -81,7 +81,7 @@ fn table(found: &[Summary]) -> String {
             summary.records.to_string(),
             summary
                 .last_run_ms
-                .map_or_else(|| "never".into(), session::time),
+                .map_or_else(|| "never".into(), cell::time),
             held.to_owned(),
         ]
     }));

@@ -8,8 +8,10 @@ use notation_state::{Call, DeploymentState};
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
+    advice::spelled,
     args::{Global, StateCommand},
     command::run::{self, Wanted},
+    event_loop::block_on,
     exit::Exit,
     failure::{Failure, Outcome},
     interrupt,
@@ -30,7 +32,7 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
     };
     let (deployment, in_config) = project::deployment_or_gone(&config, entry, verb)?;
     let store = session::store(&config)?;
-    let state = session::block_on(async { Ok(store.load(&deployment).await?) })?;
+    let state = block_on(async { Ok(store.load(&deployment).await?) })?;
     session::known(&state, in_config)?;
     match command {
         StateCommand::List { .. } => {
@@ -75,7 +77,7 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
             }
             if !yes {
                 if !printer.can_ask() {
-                    return Err(session::needs_yes("state rm"));
+                    return Err(Failure::needs_yes("state rm"));
                 }
                 if !printer.ask(&format!("Forget {id}?")) {
                     return Err(Failure::new(
@@ -88,7 +90,7 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
             let wiring = Wiring::of(&config, deployment.clone(), printer)?;
             let session =
                 run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));
-            let left = session::block_on(async {
+            let left = block_on(async {
                 interrupt::pass_on(&session);
                 notation_engine::forget(&session, id, &RunOptions::default())
                     .await
@@ -208,7 +210,7 @@ fn of<'a>(
             "state::unknown_resource",
             format!("nothing is recorded under the id {id}"),
         )
-        .help(session::spelled(
+        .help(spelled(
             "`notation state list ENTRY` shows the ids",
             deployment,
         )));

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 /// Every system takes socket paths of this length, with an ending while it is being made.
 const MAX_SOCKET_PATH: usize = 95;
 
+/// Name of the file with the token for the control plane.
+pub const TOKEN: &str = "token";
 /// Name of the file with the key of the status page.
 pub const STATUS_KEY: &str = "status-key";
 

@@ -8,6 +8,7 @@ use super::{
     control::{self, Ask},
     start,
 };
+use crate::{printer::Printer, render::cell};
 
 /// Asks the project's local host; nothing when none runs or it does not answer.
 pub fn problems(project: &Path) -> Vec<String> {
@@ -29,4 +30,15 @@ pub fn of_status(status: &Json) -> Vec<String> {
             Some(problem.to_owned())
         })
         .collect()
+}
+
+/// Says which workers are not reached and why.
+pub fn warn(problems: &[String], printer: &Printer) {
+    for problem in problems {
+        let text = cell::wrap(problem, printer.width.saturating_sub(11)).join("\n           ");
+        printer.warn(format!(
+            "  {}  {text}",
+            cell::paint(cell::UPDATE, "warning")
+        ));
+    }
 }

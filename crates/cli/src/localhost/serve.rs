@@ -18,23 +18,23 @@ use tokio::{
 
 use super::{
     answers, control,
-    folder::{self, Folder, FolderError, Info, Ports, STATUS_KEY},
+    folder::{self, Folder, FolderError, Info, Ports, STATUS_KEY, TOKEN},
     plane::{HostBlobs, Plane},
     setup::{config, not_opened, reachable, with_causes},
-    start::{Word, unusable},
+    start::unusable,
+    word::Word,
     workerd,
 };
 use crate::{
     args::{Global, LogFormat, Serve},
+    event_loop::{block_on, block_on_all_cores},
     exit::Exit,
-    failure::{Failure, Outcome, Problem},
+    failure::{Failure, Outcome},
     interrupt::Interrupts,
     printer::{self, Printer},
-    project, session,
+    project,
 };
 
-/// Name of the file with the token for the control plane.
-pub const TOKEN: &str = "token";
 /// Tenant of a host that belongs to one person.
 const TENANT: &str = "local";
 
@@ -48,7 +48,7 @@ pub fn run(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
     if args.detached
         && let Err(failure) = &outcome
     {
-        tell_starter(&Word::from(failure));
+        tell_starter(&Word::Failed(failure.into()));
     }
     outcome
 }
@@ -76,24 +76,14 @@ fn serve(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
     };
     log_to_stderr(args.log_format);
     let workerd = match &args.workerd {
-        Some(given) => session::block_on(async {
+        Some(given) => block_on(async {
             notation_runtime::workerd::ensure(Path::new("."), Some(given), &())
                 .await
                 .map_err(workerd::missing)
         })?,
         None => workerd::ensure(printer)?,
     };
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            Failure::new(
-                Exit::Fixable,
-                "system::no_threads",
-                format!("no event loop can be made: {error}"),
-            )
-        })?
-        .block_on(live(args, &folder, project, workerd, printer))
+    block_on_all_cores(live(args, &folder, project, workerd, printer))
 }
 
 fn log_to_stderr(format: LogFormat) {
@@ -390,38 +380,4 @@ fn tell_starter(word: &Word) {
     let line = serde_json::to_string(word).expect("it is plain data");
     let mut stdout = io::stdout().lock();
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
-}
-
-impl From<&Failure> for Word {
-    fn from(failure: &Failure) -> Word {
-        match failure.problems.first() {
-            Some(Problem::Plain(plain)) => Word::Failed {
-                code: plain.code.into(),
-                message: std::iter::once(plain.message.clone())
-                    .chain(plain.related.iter().cloned())
-                    .collect::<Vec<_>>()
-                    .join("; "),
-                help: plain.help.clone(),
-            },
-            Some(Problem::Project(problem)) => Word::Failed {
-                code: problem.code.into(),
-                message: problem.message.clone(),
-                help: problem.help.clone(),
-            },
-            None => Word::Failed {
-                code: "host::cannot_start".into(),
-                message: "the local host ended".into(),
-                help: None,
-            },
-        }
-    }
-}
-
-/// The code as a constant; one that this build does not know is of a host that cannot start.
-pub fn known_code(code: &str) -> &'static str {
-    crate::pages::PAGES
-        .iter()
-        .map(|(known, _)| *known)
-        .find(|known| *known == code)
-        .unwrap_or("host::cannot_start")
 }

@@ -11,33 +11,15 @@ use std::{
     time::Duration,
 };
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     control::{self, Ask},
     folder::{self, Folder, FolderError, Info, Tenancy},
+    word::Word,
 };
 use crate::{exit::Exit, failure::Failure};
 
 /// How long an orderly stop may take before the process is ended.
 const STOPPING: Duration = Duration::from_secs(30);
-
-/// The one line the background process writes to whoever started it.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Word {
-    /// It listens; `info.json` says where.
-    Ready(Info),
-    /// It ended, and why.
-    Failed {
-        /// Stable code.
-        code: String,
-        /// What happened.
-        message: String,
-        /// What to do.
-        help: Option<String>,
-    },
-}
 
 /// The living host of this project, when it is the one this binary would start.
 pub fn find(project: &Path) -> Result<Option<Info>, Failure> {
@@ -110,18 +92,8 @@ fn start(folder: &Folder, project: &Path) -> Result<Info, Failure> {
         .map_err(|error| failed(error.to_string()))?;
     match serde_json::from_str(&line) {
         Ok(Word::Ready(info)) => Ok(info),
-        Ok(Word::Failed {
-            code,
-            message,
-            help,
-        }) => {
-            let code = super::serve::known_code(&code);
-            let failure = Failure::new(Exit::Fixable, code, message);
-            Err(match help {
-                Some(help) => failure.help(help),
-                None => failure,
-            }
-            .also(format!("its log is {}", log.display())))
+        Ok(Word::Failed(told)) => {
+            Err(Failure::from(told).also(format!("its log is {}", log.display())))
         }
         Err(_) => {
             let status = child

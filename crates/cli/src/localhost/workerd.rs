@@ -6,21 +6,22 @@ use indicatif::ProgressBar;
 use notation_runtime::workerd::{self, Progress, Stage, WorkerdError};
 
 use crate::{
+    event_loop::block_on,
     exit::Exit,
     failure::{Failure, causes},
+    folders,
     printer::Printer,
     render::cell,
-    session,
 };
 
 /// The binary in the cache folder, fetched when it is not there.
 pub fn ensure(printer: &Printer) -> Result<PathBuf, Failure> {
-    let cache = session::cache()?;
+    let cache = folders::cache()?;
     let told = Told {
         printer: *printer,
         bar: Mutex::new(None),
     };
-    session::block_on(async { workerd::ensure(&cache, None, &told).await.map_err(missing) })
+    block_on(async { workerd::ensure(&cache, None, &told).await.map_err(missing) })
 }
 
 /// There is no binary.

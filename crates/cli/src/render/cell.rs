@@ -114,6 +114,14 @@ pub fn passes(number: u32) -> String {
     }
 }
 
+/// Milliseconds since 1970 as RFC 3339.
+pub fn time(ms: u64) -> String {
+    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(ms)
+        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+        .unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,10 +2,13 @@
 
 use notation_engine::ExportChange;
 use notation_model::{Incarnation, Value};
-use notation_planner::{Change, Cycle, Goal, Note, Step, Subject, Transition, Why};
+use notation_planner::{Change, Cycle, Goal, Note, Step, Subject, Why};
 use serde_json::{Map, Value as Json, json};
 
-use crate::render::plan_text::{Shown, type_of};
+use crate::render::{
+    plan_text::{Shown, type_of},
+    transition,
+};
 
 /// Fields of the `plan` event.
 pub fn plan(shown: Shown<'_>) -> Json {
@@ -45,7 +48,7 @@ fn step(shown: Shown<'_>, step: &Step) -> Json {
         }
     }
     object.insert("goal".into(), goal(step.goal).into());
-    if let Some(name) = transition(step.forecast.transition) {
+    if let Some(name) = transition::name(step.forecast.transition) {
         object.insert("transition".into(), name.into());
     }
     let after: Vec<_> = step.after.iter().map(ToString::to_string).collect();
@@ -107,19 +110,6 @@ pub fn goal(goal: Goal) -> &'static str {
         Goal::Complete => "complete",
         Goal::Absent => "absent",
         Goal::Settled => "settled",
-    }
-}
-
-/// Name of a transition in JSON; a settle step has none.
-pub fn transition(transition: Transition) -> Option<&'static str> {
-    match transition {
-        Transition::Create => Some("create"),
-        Transition::Update => Some("update"),
-        Transition::Revert => Some("revert"),
-        Transition::Delete => Some("delete"),
-        Transition::None => Some("none"),
-        Transition::Unknown => Some("unknown"),
-        Transition::Settle => None,
     }
 }
 

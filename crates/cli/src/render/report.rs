@@ -6,10 +6,10 @@ use notation_engine::{Blocked, BlockedStep, Report, RunStatus};
 use notation_planner::{Role, StepKey, Subject, Transition};
 use serde_json::{Value as Json, json};
 
-use crate::{
-    command::outputs::{self, Sensitive},
-    progress::verb,
-    render::{cell, plan_json},
+use crate::render::{
+    cell,
+    outputs::{self, Sensitive},
+    transition::{self, verb},
 };
 
 /// Fields of the `report` event.
@@ -21,7 +21,7 @@ pub fn to_json(report: &Report) -> Json {
             json!({
                 "key": step.key.to_string(),
                 "resource": step.resource.as_str(),
-                "transition": plan_json::transition(step.transition),
+                "transition": transition::name(step.transition),
                 "attempt": step.attempt,
             })
         })
@@ -33,7 +33,7 @@ pub fn to_json(report: &Report) -> Json {
             json!({
                 "key": step.key.to_string(),
                 "resource": step.resource.as_str(),
-                "transition": plan_json::transition(step.transition),
+                "transition": transition::name(step.transition),
                 "attempt": step.attempt,
                 "code": step.error.code(),
                 "error": step.error.to_string(),
