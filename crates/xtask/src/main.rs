@@ -5,6 +5,7 @@ mod bench;
 mod bucket;
 mod campaign;
 mod check;
+mod circles;
 mod endure;
 mod figures;
 mod python;
@@ -136,6 +137,7 @@ fn tidy(root: &Path) -> ExitCode {
     let found = match arrows::broken(root).and_then(|mut found| {
         found.extend(sources::broken(root)?);
         found.extend(rules::broken(root)?);
+        found.extend(circles::broken(root)?);
         Ok(found)
     }) {
         Ok(found) => found,

@@ -1,0 +1,216 @@
+//! Rooms inside a crate (`docs/ARCHITECTURE.md`, *Inside cli*): no circle among them.
+//!
+//! A room is a module at the crate's root with everything below it. Its arrows are read from the
+//! tokens of its files, so that none hides in a macro and none is seen in a text or a comment.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fs, io,
+    path::Path,
+};
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use crate::sources::rust_files;
+
+/// Crates that are looked at: binaries, whose root names nothing but rooms.
+const CRATES: &[&str] = &["cli"];
+
+/// Rooms that each room names.
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+/// One line for every circle, and for every arrow that leads to no room.
+pub fn broken(root: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for name in CRATES {
+        let source = root.join("crates").join(name).join("src");
+        if source.exists() {
+            let arrows = arrows(&source)?;
+            found.extend(problems(&arrows).map(|problem| format!("{name}: {problem}")));
+        }
+    }
+    Ok(found)
+}
+
+fn arrows(source: &Path) -> io::Result<Arrows> {
+    let mut arrows = Arrows::new();
+    for file in rust_files(source)? {
+        let below = file
+            .strip_prefix(source)
+            .unwrap_or(&file)
+            .with_extension("");
+        let path: Vec<_> = below
+            .iter()
+            .map(|part| part.to_string_lossy().into_owned())
+            .filter(|part| part != "mod")
+            .collect();
+        if path == ["main"] {
+            continue;
+        }
+        let tokens = fs::read_to_string(&file)?
+            .parse::<TokenStream>()
+            .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))?;
+        let named = arrows.entry(path[0].clone()).or_default();
+        named_at_root(tokens, path.len(), named);
+    }
+    for (room, named) in &mut arrows {
+        named.remove(room);
+    }
+    Ok(arrows)
+}
+
+/// The names behind `crate::`, and behind as many `super::` as lead to the root from a module at
+/// this depth.
+fn named_at_root(tokens: TokenStream, depth: usize, named: &mut BTreeSet<String>) {
+    let mut tokens = tokens.into_iter().peekable();
+    let (mut before, mut steps) = (String::new(), 0);
+    while let Some(token) = tokens.next() {
+        let is_module = before == "mod";
+        match token {
+            TokenTree::Group(group) => named_at_root(group.stream(), depth, named),
+            TokenTree::Ident(word) => {
+                before = word.to_string();
+                match before.as_str() {
+                    "crate" => steps = depth,
+                    "super" => steps += 1,
+                    _ => steps = 0,
+                }
+                if is_module && let Some(TokenTree::Group(body)) = tokens.peek() {
+                    named_at_root(body.stream(), depth + 1, named);
+                    tokens.next();
+                }
+                continue;
+            }
+            TokenTree::Punct(punct) if punct.as_char() == ':' => {
+                let second =
+                    matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == ':');
+                if second {
+                    tokens.next();
+                    if steps == depth {
+                        match tokens.peek() {
+                            Some(TokenTree::Ident(name)) => {
+                                if name != "super" {
+                                    named.insert(name.to_string());
+                                }
+                            }
+                            Some(TokenTree::Group(list)) => named.extend(firsts(list.stream())),
+                            Some(_) | None => {}
+                        }
+                    }
+                    continue;
+                }
+                steps = 0;
+            }
+            TokenTree::Punct(_) | TokenTree::Literal(_) => steps = 0,
+        }
+        before.clear();
+    }
+}
+
+/// The first word of each path of a list.
+fn firsts(list: TokenStream) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut at_start = true;
+    for token in list {
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == ',' => at_start = true,
+            TokenTree::Ident(word) if at_start => {
+                found.push(word.to_string());
+                at_start = false;
+            }
+            _ => at_start = false,
+        }
+    }
+    found
+}
+
+fn problems(arrows: &Arrows) -> impl Iterator<Item = String> {
+    let strange = arrows.iter().flat_map(|(room, named)| {
+        let strange = named.iter().filter(|name| !arrows.contains_key(*name));
+        strange.map(move |name| format!("{room} names crate::{name}, which is no room"))
+    });
+    let circles = arrows.keys().filter_map(|room| {
+        let circle = circle(arrows, room)?;
+        // Once, told from its first room.
+        (circle.iter().min() == Some(&room.as_str()))
+            .then(|| format!("a circle of rooms: {} -> {room}", circle.join(" -> ")))
+    });
+    strange.chain(circles)
+}
+
+/// The shortest way from a room back to it.
+fn circle<'a>(arrows: &'a Arrows, room: &'a str) -> Option<Vec<&'a str>> {
+    let mut from: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut next = VecDeque::from([room]);
+    while let Some(at) = next.pop_front() {
+        for named in arrows.get(at).into_iter().flatten() {
+            if named == room {
+                let mut way = vec![at];
+                while let Some(before) = from.get(way[way.len() - 1]) {
+                    way.push(before);
+                }
+                way.reverse();
+                return Some(way);
+            }
+            if !from.contains_key(named.as_str()) {
+                from.insert(named, at);
+                next.push_back(named);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(text: &str, depth: usize) -> Vec<String> {
+        let mut named = BTreeSet::new();
+        named_at_root(text.parse().unwrap(), depth, &mut named);
+        named.into_iter().collect()
+    }
+
+    fn arrows(table: &[(&str, &[&str])]) -> Arrows {
+        let row = |(room, named): &(&str, &[&str])| {
+            let named = named.iter().map(|name| (*name).to_owned());
+            ((*room).to_owned(), named.collect())
+        };
+        table.iter().map(row).collect()
+    }
+
+    #[test]
+    fn a_room_is_named_in_a_list_in_a_path_and_in_a_macro() {
+        let text = "use crate::{a::{self, X}, b}; fn f() { m!(crate::c::g()); } // crate::d\n";
+        assert_eq!(named(text, 1), ["a", "b", "c"]);
+        assert_eq!(
+            named("const T: &str = \"crate::e\";", 1),
+            Vec::<&str>::new()
+        );
+    }
+
+    #[test]
+    fn the_parent_of_a_room_is_the_root() {
+        assert_eq!(named("use super::a;", 1), ["a"]);
+        assert_eq!(named("use super::a;", 2), Vec::<&str>::new());
+        assert_eq!(named("use super::super::{a, b::C};", 2), ["a", "b"]);
+        assert_eq!(
+            named("mod tests { use super::*; use super::super::a; }", 1),
+            ["a"]
+        );
+    }
+
+    #[test]
+    fn a_circle_is_told_once_and_a_tree_is_none() {
+        let tree = arrows(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])]);
+        assert_eq!(problems(&tree).collect::<Vec<_>>(), Vec::<String>::new());
+        let circle = arrows(&[("a", &["b"]), ("b", &["c"]), ("c", &["a", "d"])]);
+        assert_eq!(
+            problems(&circle).collect::<Vec<_>>(),
+            [
+                "c names crate::d, which is no room",
+                "a circle of rooms: a -> b -> c -> a"
+            ]
+        );
+    }
+}
