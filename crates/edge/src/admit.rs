@@ -2,8 +2,9 @@
 
 use crate::breach::Doing;
 use crate::change::{Change, Delete, Fence, Observe, Origin, Put, Removal, Review, Seal, Touch};
+use crate::claim::{Claim, claims_of};
 use crate::resolve::resolve;
-use crate::rule::{Claim, claims_of, environment_clash, judge, weight_sum};
+use crate::rule::{environment_clash, judge, weight_sum};
 use crate::settle::{self, conditioned, settle};
 use crate::world::{LedgerEntry, World};
 use crate::{

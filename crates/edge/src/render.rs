@@ -1,6 +1,6 @@
 //! What a resource looks like because of others (host API §8, §19).
 
-use crate::rule::Handler;
+use crate::claim::Handler;
 use crate::world::{World, target};
 use crate::{EdgeKind, LedgerEntry, Missing, Pin, Reason, Resource, Uid};
 use serde_json::{Map, Value};
