@@ -31,6 +31,7 @@ use crate::{
     Summary,
 };
 
+use file::File;
 use traffic::Counters;
 pub use traffic::Traffic;
 use writer::{Append, Job, Writer};
@@ -73,6 +74,15 @@ impl SqliteStore {
     /// What was appended through this store so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic.now()
+    }
+
+    /// Does something with the file that shares no commit with anything.
+    async fn alone<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut File) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.ask(|reply| Job::Alone(Box::new(move |file| drop(reply.send(work(file))))))
+            .await
     }
 
     async fn ask<T: Send + 'static>(
@@ -127,12 +137,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl StateStore for SqliteStore {
     async fn load(&self, deployment: &DeploymentId) -> Result<DeploymentState, StoreError> {
         let deployment = deployment.clone();
-        self.ask(|reply| {
-            Job::Read(Box::new(move |file| {
-                drop(reply.send(file.load(&deployment)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.load(&deployment)).await
     }
 
     async fn acquire(
@@ -141,12 +146,8 @@ impl StateStore for SqliteStore {
         claim: &Claim,
     ) -> Result<Acquired, StoreError> {
         let (deployment, claim) = (deployment.clone(), claim.clone());
-        self.ask(|reply| {
-            Job::Write(Box::new(move |file| {
-                drop(reply.send(file.acquire(&deployment, &claim)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.acquire(&deployment, &claim))
+            .await
     }
 
     async fn renew(
@@ -156,12 +157,8 @@ impl StateStore for SqliteStore {
         now_ms: u64,
     ) -> Result<(), StoreError> {
         let (deployment, hold) = (deployment.clone(), hold.clone());
-        self.ask(|reply| {
-            Job::Write(Box::new(move |file| {
-                drop(reply.send(file.renew(&deployment, &hold, now_ms)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.renew(&deployment, &hold, now_ms))
+            .await
     }
 
     async fn append(
@@ -181,41 +178,22 @@ impl StateStore for SqliteStore {
 
     async fn release(&self, deployment: &DeploymentId, hold: &Hold) -> Result<(), StoreError> {
         let (deployment, hold) = (deployment.clone(), hold.clone());
-        self.ask(|reply| {
-            Job::Write(Box::new(move |file| {
-                drop(reply.send(file.release(&deployment, &hold)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.release(&deployment, &hold))
+            .await
     }
 
     async fn hold(&self, deployment: &DeploymentId) -> Result<Option<Hold>, StoreError> {
         let deployment = deployment.clone();
-        self.ask(|reply| {
-            Job::Read(Box::new(move |file| {
-                drop(reply.send(file.hold(&deployment)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.hold(&deployment)).await
     }
 
     async fn clear_hold(&self, deployment: &DeploymentId) -> Result<Option<Hold>, StoreError> {
         let deployment = deployment.clone();
-        self.ask(|reply| {
-            Job::Write(Box::new(move |file| {
-                drop(reply.send(file.clear_hold(&deployment)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.clear_hold(&deployment)).await
     }
 
     async fn deployments(&self) -> Result<Vec<Summary>, StoreError> {
-        self.ask(|reply| {
-            Job::Read(Box::new(move |file| {
-                drop(reply.send(file.deployments()));
-            }))
-        })
-        .await
+        self.alone(move |file| file.deployments()).await
     }
 
     async fn secrets(
@@ -223,22 +201,12 @@ impl StateStore for SqliteStore {
         deployment: &DeploymentId,
     ) -> Result<BTreeMap<SecretName, Value>, StoreError> {
         let deployment = deployment.clone();
-        self.ask(|reply| {
-            Job::Read(Box::new(move |file| {
-                drop(reply.send(file.secrets(&deployment)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.secrets(&deployment)).await
     }
 
     async fn secret_names(&self, deployment: &DeploymentId) -> Result<Vec<SecretName>, StoreError> {
         let deployment = deployment.clone();
-        self.ask(|reply| {
-            Job::Read(Box::new(move |file| {
-                drop(reply.send(file.secret_names(&deployment)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.secret_names(&deployment)).await
     }
 
     async fn secret_marks(
@@ -246,12 +214,7 @@ impl StateStore for SqliteStore {
         deployment: &DeploymentId,
     ) -> Result<BTreeMap<SecretName, String>, StoreError> {
         let deployment = deployment.clone();
-        self.ask(|reply| {
-            Job::Read(Box::new(move |file| {
-                drop(reply.send(file.secret_marks(&deployment)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.secret_marks(&deployment)).await
     }
 
     async fn set_secret(
@@ -261,12 +224,8 @@ impl StateStore for SqliteStore {
         value: &SecretValue,
     ) -> Result<(), StoreError> {
         let (deployment, name, value) = (deployment.clone(), name.clone(), value.clone());
-        self.ask(|reply| {
-            Job::Write(Box::new(move |file| {
-                drop(reply.send(file.set_secret(&deployment, &name, &value)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.set_secret(&deployment, &name, &value))
+            .await
     }
 
     async fn remove_secret(
@@ -275,11 +234,7 @@ impl StateStore for SqliteStore {
         name: &SecretName,
     ) -> Result<bool, StoreError> {
         let (deployment, name) = (deployment.clone(), name.clone());
-        self.ask(|reply| {
-            Job::Write(Box::new(move |file| {
-                drop(reply.send(file.remove_secret(&deployment, &name)));
-            }))
-        })
-        .await
+        self.alone(move |file| file.remove_secret(&deployment, &name))
+            .await
     }
 }

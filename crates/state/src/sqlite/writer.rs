@@ -16,10 +16,8 @@ const GROUP: usize = 256;
 
 /// Something to do with the file.
 pub(super) enum Job {
-    /// Reads, or answers that there is nothing.
-    Read(Box<dyn FnOnce(&mut File) + Send>),
-    /// Writes something rare in a transaction of its own.
-    Write(Box<dyn FnOnce(&mut File) + Send>),
+    /// Reads, or writes something rare in a transaction of its own.
+    Alone(Box<dyn FnOnce(&mut File) + Send>),
     /// Appends; shares a commit with whatever else waits.
     Append {
         append: Box<Append>,
@@ -51,8 +49,7 @@ impl Writer {
         let mut next = None;
         while let Some(job) = next.take().or_else(|| inbox.recv().ok()) {
             match job {
-                Job::Read(read) => read(&mut self.file),
-                Job::Write(write) => write(&mut self.file),
+                Job::Alone(work) => work(&mut self.file),
                 Job::Append { append, reply } => {
                     let mut group = vec![append];
                     let mut replies = vec![reply];
