@@ -1,50 +1,19 @@
 //! One mutating call: announced, made, repeated as long as that may help, its answer understood.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
-use notation_model::{Look, Owner, Record, ResourceId, ResourceType};
+use notation_model::{Look, Record, ResourceType};
 use notation_planner::{StepKey, Transition, differing, fixed_among};
-use notation_provider::{Found, OpContext, OpError, Progress, Token, Update};
-use notation_state::{
-    Batch, Call, Change, Entry, Event, Hold, Intent, OpenIntent, Outcome, StoreError,
-};
+use notation_provider::{Found, Object, OpContext, OpError, Progress, Token, Update};
+use notation_state::{Call, Entry, Event, Intent, Outcome};
 
 use crate::{
-    EngineEvent, RunOptions, Session, StepError, StepEvent, draft,
-    limits::Limits,
-    look::{Looked, Looker, backoff, owner_text, owns},
+    EngineEvent, StepError, StepEvent, draft,
+    line::Line,
+    look::{Looked, backoff, owner_text, owns},
     mask::Mask,
-    sensitive::Sensitive,
     world::TakenOver,
 };
-
-/// What every call of a run needs.
-pub(crate) struct Line {
-    pub session: Session,
-    pub hold: Hold,
-    pub limits: Limits,
-    pub options: RunOptions,
-    /// Earlier ids of the program's resources.
-    pub former: BTreeMap<ResourceId, Vec<ResourceId>>,
-    /// What the program makes of secrets.
-    pub sensitive: Sensitive,
-    /// No new call: state cannot be written, or a failure ends the run.
-    pub stopped: AtomicBool,
-    /// No new call: an object of ours was met that no record knows, and everything is planned
-    /// once more.
-    pub met: AtomicBool,
-    /// Steps that wait for a delay to pass; they leave their place to others meanwhile.
-    pub asleep: AtomicUsize,
-    /// Told when `asleep` moves.
-    pub moved: tokio::sync::Notify,
-}
 
 /// A call to make.
 pub(crate) struct Job {
@@ -112,65 +81,6 @@ enum Next {
 }
 
 impl Line {
-    /// True when no new call shall start.
-    pub(crate) fn stops(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
-            || self.met.load(Ordering::Relaxed)
-            || self.session.interrupt.is_given()
-    }
-
-    /// Writes journal lines and changes. A store that fails ends the run: without a journal
-    /// there is no next call.
-    pub(crate) async fn append(
-        &self,
-        entries: Vec<Entry>,
-        changes: Vec<Change>,
-    ) -> Result<(), StepError> {
-        let Session {
-            store, deployment, ..
-        } = &self.session;
-        let batch = Batch { entries, changes };
-        store
-            .append(deployment, &self.hold, batch)
-            .await
-            .map_err(|error: StoreError| {
-                self.stopped.store(true, Ordering::Relaxed);
-                StepError::Store(Arc::new(error))
-            })
-    }
-
-    /// A journal line of now.
-    pub(crate) fn entry(&self, step: &str, attempt: u32, event: Event) -> Entry {
-        Entry {
-            run: self.hold.run.clone(),
-            step: step.to_owned(),
-            attempt,
-            at_ms: self.session.clock.now_ms(),
-            event,
-        }
-    }
-
-    pub(crate) fn looker(&self) -> Looker<'_> {
-        Looker {
-            session: &self.session,
-            limits: &self.limits,
-            sensitive: &self.sensitive,
-            max_attempts: self.options.max_attempts,
-        }
-    }
-
-    pub(crate) fn owner(&self, record: &Record) -> Owner {
-        Owner {
-            deployment: self.session.deployment.clone(),
-            resource: record.incarnation.resource.clone(),
-            generation: record.incarnation.generation,
-        }
-    }
-
-    pub(crate) fn former(&self, resource: &ResourceId) -> &[ResourceId] {
-        self.former.get(resource).map_or(&[], Vec::as_slice)
-    }
-
     /// Makes the call. On success its intent is still open: the caller records the outcome
     /// together with what changed.
     pub(crate) async fn carry_out(&self, ty: &ResourceType, job: Job) -> Result<Carried, CallEnd> {
@@ -317,10 +227,6 @@ impl Line {
             .map_err(|error| CallEnd::Failed { error, attempt })
     }
 
-    pub(crate) fn closed(&self, open: &OpenIntent) -> Entry {
-        self.entry(&open.step, open.attempt, Event::Outcome(Outcome::Closed))
-    }
-
     /// The run stops before the call: the intent is closed, unless it is an earlier run's, whose
     /// outcome is still not known.
     async fn not_started(&self, job: &Job, attempt: u32) -> Result<Carried, CallEnd> {
@@ -346,19 +252,8 @@ impl Line {
             .provider(&ty.name)
             .expect("the type came from the registry");
         let key = job.draft.key.as_str();
-        let made = |progress| match progress {
-            Progress::Done(object) => {
-                Progress::Done(Now::Made(draft::answered(ty, &job.draft, object)))
-            }
-            Progress::Waiting {
-                after_ms,
-                resume,
-                reason,
-            } => Progress::Waiting {
-                after_ms,
-                resume,
-                reason,
-            },
+        let made = |progress: Progress<Object>| {
+            progress.map(|object| Now::Made(draft::answered(ty, &job.draft, object)))
         };
         match (job.call, &job.before) {
             (Call::Update, Some(before)) => {
@@ -377,18 +272,8 @@ impl Line {
             (Call::Delete, _) => {
                 let outputs = &job.draft.outputs;
                 match provider.delete(context, &ty.name, key, outputs).await {
-                    Ok(Progress::Done(())) | Err(OpError::NotFound) => {
-                        Ok(Progress::Done(Now::Gone))
-                    }
-                    Ok(Progress::Waiting {
-                        after_ms,
-                        resume,
-                        reason,
-                    }) => Ok(Progress::Waiting {
-                        after_ms,
-                        resume,
-                        reason,
-                    }),
+                    Ok(progress) => Ok(progress.map(|()| Now::Gone)),
+                    Err(OpError::NotFound) => Ok(Progress::Done(Now::Gone)),
                     Err(error) => Err(error),
                 }
             }

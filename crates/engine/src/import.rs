@@ -7,10 +7,9 @@ use notation_provider::LookFor;
 use notation_state::Change;
 
 use crate::{
-    EngineError, RunOptions, Session,
-    call::Line,
-    draft,
+    EngineError, RunOptions, Session, draft,
     given::{give_placeholder, known},
+    line::Line,
     look::{has_owner, owner_tags, owner_text, owns},
     prepare::recovered,
     recover::not_recorded,

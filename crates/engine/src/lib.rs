@@ -15,6 +15,7 @@ mod hold;
 mod import;
 mod interrupt;
 mod limits;
+mod line;
 mod look;
 mod mask;
 mod observe;

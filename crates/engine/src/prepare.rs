@@ -15,11 +15,10 @@ use notation_planner::{
 use notation_state::{DeploymentState, Hold, OpenIntent};
 
 use crate::{
-    DriftCheck, EngineError, ExportChange, LostTags, Report, RunOptions, Session,
-    call::Line,
-    draft, exports,
+    DriftCheck, EngineError, ExportChange, LostTags, Report, RunOptions, Session, draft, exports,
     hold::{self, Held},
     limits::Limits,
+    line::Line,
     look::Looker,
     observe::observe,
     recover::{self, Recovered},
@@ -88,13 +87,7 @@ async fn look_and_plan(
 /// A run that holds its deployment, has recovered and planned, and did nothing else yet.
 pub struct Started {
     held: Held,
-    line: Arc<Line>,
-    desired: Arc<DesiredGraph>,
-    secrets: Arc<BTreeMap<SecretName, Value>>,
-    planned: Planned,
-    open: Vec<OpenIntent>,
-    exports: BTreeMap<String, Value>,
-    started_ms: u64,
+    rounds: run::Rounds,
 }
 
 /// Takes the hold, recovers what earlier runs left open, looks, and plans.
@@ -117,13 +110,15 @@ pub async fn begin(
     match ready {
         Ok((planned, open, exports)) => Ok(Started {
             held,
-            line,
-            desired,
-            secrets,
-            planned,
-            open,
-            exports,
-            started_ms,
+            rounds: run::Rounds {
+                line,
+                desired,
+                secrets,
+                planned,
+                open,
+                exports,
+                started_ms,
+            },
         }),
         Err(error) => {
             // The first error says more than one of giving back could.
@@ -150,12 +145,12 @@ pub async fn destroy(session: &Session, options: &RunOptions) -> Result<Report, 
 impl Started {
     /// What will be done.
     pub fn plan(&self) -> &Plan {
-        &self.planned.plan
+        &self.rounds.planned.plan
     }
 
     /// The plan and what it was made from.
     pub fn planned(&self) -> &Planned {
-        &self.planned
+        &self.rounds.planned
     }
 
     /// The hold of this run.
@@ -174,26 +169,8 @@ impl Started {
     /// Errors: state could not be written before the first step; what fails later is in the
     /// report.
     pub async fn run(self) -> Result<Report, EngineError> {
-        let Started {
-            held,
-            line,
-            desired,
-            secrets,
-            planned,
-            open,
-            exports,
-            started_ms,
-        } = self;
-        let report = run::rounds(run::Rounds {
-            line: line.clone(),
-            desired,
-            secrets,
-            planned,
-            open,
-            exports,
-            started_ms,
-        })
-        .await;
+        let Started { held, rounds } = self;
+        let report = run::rounds(rounds).await;
         let released = held.release().await;
         let mut report = report?;
         if let Err(error) = released {

@@ -14,8 +14,9 @@ use notation_state::{Call, Change, DeploymentState, Event, OpenIntent, Outcome};
 
 use crate::{
     AmbiguousCreate, EngineError, ObserveFailure,
-    call::{CallEnd, Job, Line, Now},
+    call::{CallEnd, Job, Now},
     draft,
+    line::Line,
     look::{Looked, Looker},
     references::link,
     report::StepError,

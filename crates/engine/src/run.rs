@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::{
     DoneStep, EngineError, EngineEvent, FailedStep, Report, RunStatus, StepError, StepEvent,
     board::{Board, Played},
-    call::Line,
+    line::Line,
     prepare::{Planned, as_observed, make_plan},
     recover::not_recorded,
     step::{self, StepEnd},

@@ -16,10 +16,9 @@ use notation_provider::{Found, LookFor, OpError};
 use notation_state::Change;
 
 use crate::{
-    EngineError, EngineEvent, ObserveFailure, TakenUp,
-    call::Line,
-    draft,
+    EngineError, EngineEvent, ObserveFailure, TakenUp, draft,
     given::{give_placeholder, known},
+    line::Line,
     look::{Looker, owns},
     recover::not_recorded,
     references::{link, ordered},

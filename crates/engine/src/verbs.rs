@@ -5,10 +5,9 @@ use notation_planner::Observation;
 use notation_state::{Call, Change, Event, OpenIntent, Outcome};
 
 use crate::{
-    EngineError, RunOptions, Session,
-    call::Line,
-    draft,
+    EngineError, RunOptions, Session, draft,
     hold::{self, Held},
+    line::Line,
     look::Looked,
     observe::observe,
     prepare::{line, recovered},

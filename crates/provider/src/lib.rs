@@ -32,6 +32,24 @@ pub enum Progress<T> {
     },
 }
 
+impl<T> Progress<T> {
+    /// The same progress with something else made of what is done.
+    pub fn map<U>(self, made: impl FnOnce(T) -> U) -> Progress<U> {
+        match self {
+            Progress::Done(done) => Progress::Done(made(done)),
+            Progress::Waiting {
+                after_ms,
+                resume,
+                reason,
+            } => Progress::Waiting {
+                after_ms,
+                resume,
+                reason,
+            },
+        }
+    }
+}
+
 /// A created or found object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object {

@@ -127,12 +127,12 @@ impl Account {
     }
 
     /// A fault before the change, or `Ok(lose the reply)`.
-    pub fn before(
+    pub fn before<T>(
         &mut self,
         op: &str,
         name: &str,
         ctx: &OpContext<'_>,
-    ) -> Result<Option<Progress<()>>, OpError> {
+    ) -> Result<Option<Progress<T>>, OpError> {
         let token = ctx.token.to_string();
         let ticket = self.tickets.get(&token).copied();
         match self.take_fault(op, name) {

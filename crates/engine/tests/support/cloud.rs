@@ -210,7 +210,7 @@ impl Provider for Cloud {
             None => ctx.owner.resource.to_string(),
         };
         if let Some(wait) = account.before("create", &fault_name, ctx)? {
-            return Ok(waiting(wait));
+            return Ok(wait);
         }
         if let Some(thing) = account.objects.get(&name) {
             if thing.token == ctx.token.0 {
@@ -335,7 +335,7 @@ impl Provider for Cloud {
         let mut account = self.account();
         assert_ne!(ty.as_str(), "sim/Frozen", "it has no update");
         if let Some(wait) = account.before("update", key, ctx)? {
-            return Ok(waiting(wait));
+            return Ok(wait);
         }
         if account
             .objects
@@ -417,20 +417,5 @@ impl Provider for Cloud {
         account.log("delete", key, None);
         account.after()?;
         Ok(Progress::Done(()))
-    }
-}
-
-fn waiting<T>(progress: Progress<()>) -> Progress<T> {
-    match progress {
-        Progress::Waiting {
-            after_ms,
-            resume,
-            reason,
-        } => Progress::Waiting {
-            after_ms,
-            resume,
-            reason,
-        },
-        Progress::Done(()) => unreachable!("only waits come from before a change"),
     }
 }
