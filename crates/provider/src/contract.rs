@@ -207,14 +207,18 @@ impl Suite<'_> {
         answer.unwrap_or_else(|error| panic!("{}: a read succeeds: {error}", self.sample.ty))
     }
 
-    async fn create(&self, number: u32, owner: &Owner) -> Result<Object, OpError> {
+    /// Calls until it is done, and waits as it is told.
+    async fn until_done<T>(
+        &self,
+        number: u32,
+        owner: &Owner,
+        call: impl AsyncFn(&OpContext<'_>) -> Result<Progress<T>, OpError>,
+    ) -> Result<T, OpError> {
         let mut resume = None;
         for attempt in 1.. {
             let context = self.context(number, attempt, resume, owner);
-            let sample = self.sample;
-            let answer = self.provider.create(&context, &sample.ty, &sample.created);
-            match answer.await? {
-                Progress::Done(object) => return Ok(object),
+            match call(&context).await? {
+                Progress::Done(done) => return Ok(done),
                 Progress::Waiting {
                     after_ms,
                     resume: data,
@@ -225,7 +229,14 @@ impl Suite<'_> {
                 }
             }
         }
-        unreachable!("a create ends")
+        unreachable!("a call ends")
+    }
+
+    async fn create(&self, number: u32, owner: &Owner) -> Result<Object, OpError> {
+        let Sample { ty, created, .. } = self.sample;
+        let create =
+            async |context: &OpContext<'_>| self.provider.create(context, ty, created).await;
+        self.until_done(number, owner, create).await
     }
 
     async fn try_update(
@@ -234,32 +245,16 @@ impl Suite<'_> {
         object: &Object,
         params: &Params,
     ) -> Result<Object, OpError> {
-        let mut resume = None;
-        for attempt in 1.. {
-            let context = self.context(number, attempt, resume, &self.sample.owner);
+        let Sample { ty, created, .. } = self.sample;
+        let update = async |context: &OpContext<'_>| {
             let update = Update {
                 params,
-                prior: &self.sample.created,
+                prior: created,
                 outputs: &object.outputs,
             };
-            let ty = &self.sample.ty;
-            match self
-                .provider
-                .update(&context, ty, &object.key, update)
-                .await?
-            {
-                Progress::Done(object) => return Ok(object),
-                Progress::Waiting {
-                    after_ms,
-                    resume: data,
-                    ..
-                } => {
-                    (self.sleep)(Duration::from_millis(after_ms)).await;
-                    resume = Some(data);
-                }
-            }
-        }
-        unreachable!("an update ends")
+            self.provider.update(context, ty, &object.key, update).await
+        };
+        self.until_done(number, &self.sample.owner, update).await
     }
 
     async fn update(&self, number: u32, object: &Object, params: &Params) -> Object {
@@ -268,26 +263,13 @@ impl Suite<'_> {
     }
 
     async fn delete(&self, number: u32, object: &Object) {
-        let mut resume = None;
-        for attempt in 1.. {
-            let context = self.context(number, attempt, resume, &self.sample.owner);
-            let ty = &self.sample.ty;
-            let answer = self
-                .provider
-                .delete(&context, ty, &object.key, &object.outputs)
-                .await;
-            match answer {
-                Ok(Progress::Done(())) | Err(OpError::NotFound) => return,
-                Ok(Progress::Waiting {
-                    after_ms,
-                    resume: data,
-                    ..
-                }) => {
-                    (self.sleep)(Duration::from_millis(after_ms)).await;
-                    resume = Some(data);
-                }
-                Err(error) => panic!("{ty}: a delete succeeds: {error}"),
-            }
+        let Object { key, outputs } = object;
+        let ty = &self.sample.ty;
+        let delete =
+            async |context: &OpContext<'_>| self.provider.delete(context, ty, key, outputs).await;
+        match self.until_done(number, &self.sample.owner, delete).await {
+            Ok(()) | Err(OpError::NotFound) => {}
+            Err(error) => panic!("{ty}: a delete succeeds: {error}"),
         }
     }
 }
