@@ -1,6 +1,6 @@
 //! Resource documents (host API §7, §8, §10).
 
-use crate::Form;
+use crate::{Form, FormRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -32,6 +32,33 @@ pub struct ResourceBody {
     /// Import only: identity of the object that is adopted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_id: Option<String>,
+}
+
+impl ResourceBody {
+    /// What is asked for under a name, of a Form and no matter which package of it; without a
+    /// review and without a fence.
+    pub fn of(form: &FormRef, name: &str, space: &str, spec: Option<Value>) -> ResourceBody {
+        ResourceBody {
+            api_version: form.api_version.clone(),
+            kind: form.kind.clone(),
+            form: Some(Form {
+                form_ref: form.clone(),
+                package_digest: None,
+            }),
+            metadata: RequestMetadata {
+                name: name.to_owned(),
+                space: space.to_owned(),
+                uid: None,
+                generation: None,
+                revision: None,
+            },
+            spec,
+            review: None,
+            expected_uid: None,
+            expected_generation: None,
+            native_id: None,
+        }
+    }
 }
 
 /// `metadata` of a request; the counters are accepted and, except on import, ignored.

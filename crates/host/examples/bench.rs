@@ -42,26 +42,7 @@ async fn prepared(
     form: &wire::FormRef,
     name: &str,
 ) -> Result<wire::ResourceBody, Failure> {
-    let mut body = wire::ResourceBody {
-        api_version: form.api_version.clone(),
-        kind: form.kind.clone(),
-        form: Some(wire::Form {
-            form_ref: form.clone(),
-            package_digest: None,
-        }),
-        metadata: wire::RequestMetadata {
-            name: name.to_owned(),
-            space: "bench".to_owned(),
-            uid: None,
-            generation: None,
-            revision: None,
-        },
-        spec: None,
-        review: None,
-        expected_uid: None,
-        expected_generation: None,
-        native_id: None,
-    };
+    let mut body = wire::ResourceBody::of(form, name, "bench", None);
     let prepared = client.prepare(&body, &Fence::Create).await?;
     body.review = Some(wire::Review {
         prepare_digest: prepared.review.prepare_digest,

@@ -3,8 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use notation_edge_api::{
-    FAMILY, Form, FormRef, Manifest, OperationResult, RequestMetadata, Resource, ResourceBody,
-    Review,
+    FAMILY, FormRef, Manifest, OperationResult, Resource, ResourceBody, Review,
     client::{Client, ClientError, Fence, FormQuery, Outcome},
 };
 use serde_json::Value as Json;
@@ -183,26 +182,8 @@ impl Host {
     }
 
     fn body(&self, kind: Kind, name: &str, spec: Json) -> Result<ResourceBody, ClientError> {
-        Ok(ResourceBody {
-            api_version: FAMILY.to_owned(),
-            kind: kind.as_str().to_owned(),
-            form: Some(Form {
-                form_ref: self.form(kind)?.clone(),
-                package_digest: None,
-            }),
-            metadata: RequestMetadata {
-                name: name.to_owned(),
-                space: self.space.clone(),
-                uid: None,
-                generation: None,
-                revision: None,
-            },
-            spec: Some(spec),
-            review: None,
-            expected_uid: None,
-            expected_generation: None,
-            native_id: None,
-        })
+        let form = self.form(kind)?;
+        Ok(ResourceBody::of(form, name, &self.space, Some(spec)))
     }
 }
 

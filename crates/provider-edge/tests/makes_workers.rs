@@ -288,7 +288,7 @@ async fn the_real_address_is_asked_for_where_names_resolve_nowhere() {
 /// Somebody at the console: changes one resource without asking us.
 async fn by_hand(lab: &Lab, kind: &str, name: &str, spec: Option<serde_json::Value>) {
     use notation_edge_api::{
-        Form, RequestMetadata, ResourceBody, Review,
+        ResourceBody, Review,
         client::{Client, Fence, FormQuery},
     };
     let client = Client::new(lab.config.endpoint.as_str(), TOKEN).unwrap();
@@ -313,26 +313,7 @@ async fn by_hand(lab: &Lab, kind: &str, name: &str, spec: Option<serde_json::Val
             .unwrap();
         return;
     };
-    let mut body = ResourceBody {
-        api_version: form.api_version.clone(),
-        kind: kind.into(),
-        form: Some(Form {
-            form_ref: form.clone(),
-            package_digest: None,
-        }),
-        metadata: RequestMetadata {
-            name: name.into(),
-            space: SPACE.into(),
-            uid: None,
-            generation: None,
-            revision: None,
-        },
-        spec: Some(spec),
-        review: None,
-        expected_uid: None,
-        expected_generation: None,
-        native_id: None,
-    };
+    let mut body = ResourceBody::of(form, name, SPACE, Some(spec));
     let prepared = client.prepare(&body, &Fence::Create).await.unwrap();
     body.review = Some(Review {
         prepare_digest: prepared.review.prepare_digest,

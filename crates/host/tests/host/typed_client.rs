@@ -5,26 +5,7 @@ use notation_edge_api as wire;
 use notation_edge_api::client::{Client, Fence, FormQuery, Outcome};
 
 fn body(form: &wire::FormRef, name: &str, spec: serde_json::Value) -> wire::ResourceBody {
-    wire::ResourceBody {
-        api_version: form.api_version.clone(),
-        kind: form.kind.clone(),
-        form: Some(wire::Form {
-            form_ref: form.clone(),
-            package_digest: None,
-        }),
-        metadata: wire::RequestMetadata {
-            name: name.into(),
-            space: SPACE.into(),
-            uid: None,
-            generation: None,
-            revision: None,
-        },
-        spec: Some(spec),
-        review: None,
-        expected_uid: None,
-        expected_generation: None,
-        native_id: None,
-    }
+    wire::ResourceBody::of(form, name, SPACE, Some(spec))
 }
 
 #[tokio::test]
