@@ -2,6 +2,7 @@
 //! to modules. JavaScript runs here, once, inside the process and within limits; what leaves is
 //! data.
 
+mod asking;
 mod bundle;
 mod bundle_problem;
 mod call_index;

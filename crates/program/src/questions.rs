@@ -22,89 +22,14 @@ use oxc::{
     span::{GetSpan, Span},
 };
 
+use crate::asking;
+
 /// Name of the sandbox's function: `(question, value, from, to, name)`, gives the value back.
 /// `sandbox/prelude.js` defines it.
 const ASK: &str = "__notation_ask";
 /// Name of a function of the sandbox that is called in every turn of a loop: an evaluation that is
 /// stopped there knows where it was, also when the loop does nothing else.
 const TURN: &str = "__notation_turn";
-
-/// Methods and properties of texts whose answer depends on the whole text. Lists have some of them
-/// too; the sandbox tells which it is.
-const TEXT_MEMBERS: &[&str] = &[
-    "at",
-    "charAt",
-    "charCodeAt",
-    "codePointAt",
-    "endsWith",
-    "includes",
-    "indexOf",
-    "isWellFormed",
-    "lastIndexOf",
-    "length",
-    "localeCompare",
-    "match",
-    "matchAll",
-    "normalize",
-    "padEnd",
-    "padStart",
-    "replace",
-    "replaceAll",
-    "search",
-    "slice",
-    "split",
-    "startsWith",
-    "substr",
-    "substring",
-    "toLocaleLowerCase",
-    "toLocaleUpperCase",
-    "toLowerCase",
-    "toUpperCase",
-    "trim",
-    "trimEnd",
-    "trimStart",
-];
-/// Those of them that look for their first argument.
-const SEARCHES: &[&str] = &[
-    "endsWith",
-    "includes",
-    "indexOf",
-    "lastIndexOf",
-    "localeCompare",
-    "match",
-    "matchAll",
-    "replace",
-    "replaceAll",
-    "search",
-    "split",
-    "startsWith",
-];
-/// Functions that ask what their argument is.
-const ASKING: &[&str] = &[
-    "Boolean",
-    "Number",
-    "BigInt",
-    "parseInt",
-    "parseFloat",
-    "isNaN",
-    "isFinite",
-];
-/// The same as members of a global object.
-const ASKING_MEMBERS: &[(&str, &[&str])] = &[
-    ("Array", &["isArray"]),
-    (
-        "Number",
-        &[
-            "isFinite",
-            "isInteger",
-            "isNaN",
-            "isSafeInteger",
-            "parseFloat",
-            "parseInt",
-        ],
-    ),
-    ("Object", &["is"]),
-];
 
 /// Makes every question of a module go through the sandbox.
 pub(crate) fn watch<'a>(program: &mut Program<'a>, allocator: &'a Allocator) {
@@ -451,7 +376,7 @@ impl<'a> VisitJsMut<'a> for Watcher<'a> {
     fn visit_static_member_expression(&mut self, it: &mut StaticMemberExpression<'a>) {
         walk::walk_static_member_expression(self, it);
         let name = it.property.name;
-        if TEXT_MEMBERS.contains(&name.as_str()) {
+        if asking::looks_at_the_text(&name) {
             self.ask_by("text", &mut it.object, Some(&name));
         }
     }
@@ -464,20 +389,15 @@ impl<'a> VisitJsMut<'a> for Watcher<'a> {
     fn visit_call_expression(&mut self, it: &mut CallExpression<'a>) {
         walk::walk_call_expression(self, it);
         let (asks, question, name) = match it.callee.get_inner_expression() {
-            Expression::Identifier(id) => (ASKING.contains(&id.name.as_str()), "call", id.name),
+            Expression::Identifier(id) => (asking::function(&id.name), "call", id.name),
             Expression::StaticMemberExpression(member) => {
                 let name = member.property.name;
                 match &member.object {
-                    Expression::Identifier(object) => {
-                        let of = ASKING_MEMBERS
-                            .iter()
-                            .find(|(known, _)| object.name == *known);
-                        match of {
-                            Some((_, members)) => (members.contains(&name.as_str()), "call", name),
-                            None => (SEARCHES.contains(&name.as_str()), "search", name),
-                        }
-                    }
-                    _ => (SEARCHES.contains(&name.as_str()), "search", name),
+                    Expression::Identifier(object) => match asking::member(&object.name, &name) {
+                        Some(asks) => (asks, "call", name),
+                        None => (asking::searches(&name), "search", name),
+                    },
+                    _ => (asking::searches(&name), "search", name),
                 }
             }
             _ => return,
