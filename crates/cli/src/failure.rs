@@ -188,33 +188,29 @@ impl Problem {
     }
 
     fn to_json(&self) -> Json {
-        match self {
-            Problem::Project(problem) => json!({
-                "code": problem.code,
-                "message": problem.message,
-                "help": problem.help,
-                "place": problem.place.as_ref().map(|place| place_json(&place.origin)),
-                "related": problem
-                    .related
-                    .iter()
-                    .map(|related| json!({
-                        "message": related.message,
-                        "place": place_json(&related.place.origin),
-                    }))
-                    .collect::<Vec<_>>(),
-            }),
-            Problem::Plain(plain) => json!({
-                "code": plain.code,
-                "message": plain.message,
-                "help": plain.help,
-                "place": plain.place.as_ref().map(|spot| place_json(&spot.origin)),
-                "related": plain
-                    .related
-                    .iter()
-                    .map(|message| json!({ "message": message }))
-                    .collect::<Vec<_>>(),
-            }),
-        }
+        let (message, help, place, related): (_, _, _, Vec<Json>) = match self {
+            Problem::Project(problem) => {
+                let related = problem.related.iter().map(|related| {
+                    let place = place_json(&related.place.origin);
+                    json!({ "message": related.message, "place": place })
+                });
+                let place = problem.place.as_ref().map(|place| &place.origin);
+                (&problem.message, &problem.help, place, related.collect())
+            }
+            Problem::Plain(plain) => {
+                let related = plain.related.iter();
+                let related = related.map(|message| json!({ "message": message }));
+                let place = plain.place.as_ref().map(|spot| &spot.origin);
+                (&plain.message, &plain.help, place, related.collect())
+            }
+        };
+        json!({
+            "code": self.code(),
+            "message": message,
+            "help": help,
+            "place": place.map(place_json),
+            "related": related,
+        })
     }
 
     fn to_text(&self, printer: &Printer) -> String {

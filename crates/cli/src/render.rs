@@ -1,6 +1,7 @@
 //! Plans, values, reports and graphs as text and as JSON. Pure: nothing here prints.
 
 pub mod cell;
+pub mod change;
 pub mod graph;
 pub mod hold;
 pub mod outputs;

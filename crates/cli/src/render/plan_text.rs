@@ -1,13 +1,17 @@
 //! A plan as people read it (`style.md` §10): one row per step, one symbol per transition.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anstyle::Style;
 use notation_engine::{ExportChange, Planned};
-use notation_model::{Incarnation, Record, Text, Value};
+use notation_model::{Incarnation, Record};
 use notation_planner::{Change, Cycle, Goal, Note, Plan, Step, Subject, Summary, Transition, Why};
 
-use crate::render::{cell, value};
+use crate::render::{
+    cell,
+    change::{self, Line},
+    value,
+};
 
 /// A plan with what is needed to show it.
 #[derive(Debug, Clone, Copy)]
@@ -357,7 +361,7 @@ fn write_rows(text: &mut String, rows: &[Row], layout: Layout) {
 }
 
 fn write_changes(text: &mut String, row: &Row, layout: Layout) {
-    let lines: Vec<Line> = row.changes.iter().flat_map(change_lines).collect();
+    let lines: Vec<Line> = row.changes.iter().flat_map(change::lines).collect();
     let path = lines
         .iter()
         .map(|line| cell::columns(&line.path))
@@ -367,8 +371,8 @@ fn write_changes(text: &mut String, row: &Row, layout: Layout) {
     let room = layout.width.saturating_sub(6 + path + 2);
     for line in &lines {
         let shown = match layout.details {
-            Details::Full => line.whole(usize::MAX),
-            Details::Folded | Details::None => line.whole(room),
+            Details::Full => line.text(usize::MAX),
+            Details::Folded | Details::None => line.text(room),
         };
         let path = cell::pad(&cell::cut(&line.path, 24), path);
         text.push_str(&format!(
@@ -389,18 +393,13 @@ fn write_exports(text: &mut String, exports: &[ExportChange], layout: Layout) {
             (Some(_), None) => ("-", cell::DELETE),
             (Some(_), Some(_)) => ("~", cell::UPDATE),
         };
-        let line = Line {
-            path: String::new(),
-            mark: "",
-            before: change.before.clone(),
-            after: change.after.clone(),
-        };
+        let line = Line::between(change.before.as_ref(), change.after.as_ref());
         let shown = match (layout.details, &change.before, &change.after) {
             (Details::None, _, _) => String::new(),
             // The symbol says that it goes; what it was says which one.
             (_, Some(before), None) => value::folded(before, room),
-            (Details::Full, _, _) => line.whole(usize::MAX),
-            (Details::Folded, _, _) => line.whole(room),
+            (Details::Full, _, _) => line.text(usize::MAX),
+            (Details::Folded, _, _) => line.text(room),
         };
         let row = format!(
             "  {} {}   {shown}",
@@ -410,113 +409,4 @@ fn write_exports(text: &mut String, exports: &[ExportChange], layout: Layout) {
         text.push_str(row.trim_end());
         text.push('\n');
     }
-}
-
-/// One line about one field.
-struct Line {
-    path: String,
-    mark: &'static str,
-    before: Option<Value>,
-    after: Option<Value>,
-}
-
-impl Line {
-    fn whole(&self, room: usize) -> String {
-        match (&self.before, &self.after) {
-            (None, Some(after)) => {
-                let room = room.saturating_sub(cell::columns(self.mark));
-                format!("{}{}", self.mark, value::folded(after, room))
-            }
-            (Some(before), Some(after)) => {
-                let both = room.saturating_sub(4);
-                let whole =
-                    cell::columns(&value::inline(before)) + cell::columns(&value::inline(after));
-                if whole <= both {
-                    return format!("{} → {}", value::inline(before), value::inline(after));
-                }
-                let half = both / 2;
-                if let (Value::Text(before), Value::Text(after)) = (before, after) {
-                    let (before, after) = value::from_difference(before, after, half);
-                    return format!("{before} → {after}");
-                }
-                format!(
-                    "{} → {}",
-                    value::folded(before, half),
-                    value::folded(after, half)
-                )
-            }
-            (Some(before), None) if self.mark.is_empty() => {
-                let room = room.saturating_sub(8);
-                format!("{} → unset", value::folded(before, room))
-            }
-            (Some(before), None) => {
-                let room = room.saturating_sub(cell::columns(self.mark));
-                format!("{}{}", self.mark, value::folded(before, room))
-            }
-            (None, None) => String::new(),
-        }
-    }
-}
-
-/// Lists and maps are compared inside, so that a line shows what really changes.
-fn change_lines(change: &Change) -> Vec<Line> {
-    match (&change.before, &change.after) {
-        (Some(Value::List(before)), Some(Value::List(after))) => {
-            let gone = missing(before, after).map(|item| ("- ", Some(item), None));
-            let come = missing(after, before).map(|item| ("+ ", None, Some(item)));
-            let mut lines: Vec<Line> = gone
-                .chain(come)
-                .map(|(mark, before, after)| Line {
-                    path: change.path.clone(),
-                    mark,
-                    before,
-                    after,
-                })
-                .collect();
-            if lines.is_empty() {
-                lines.push(plain(change));
-            }
-            lines
-        }
-        (Some(Value::Map(before)), Some(Value::Map(after))) => {
-            let keys: BTreeSet<&Text> = before.keys().chain(after.keys()).collect();
-            keys.into_iter()
-                .filter(|key| before.get(key) != after.get(key))
-                .flat_map(|key| {
-                    change_lines(&Change {
-                        path: format!("{}.{key}", change.path),
-                        before: before.get(key).cloned(),
-                        after: after.get(key).cloned(),
-                    })
-                })
-                .collect()
-        }
-        (before, after) if before.is_some() || after.is_some() => vec![plain(change)],
-        _ => Vec::new(),
-    }
-}
-
-fn plain(change: &Change) -> Line {
-    Line {
-        path: change.path.clone(),
-        mark: "",
-        before: change.before.clone(),
-        after: change.after.clone(),
-    }
-}
-
-/// Items of one list that the other lacks, counting repetitions.
-fn missing<'a>(of: &'a [Value], from: &'a [Value]) -> impl Iterator<Item = Value> + 'a {
-    let mut rest: Vec<&Value> = from.iter().collect();
-    of.iter()
-        .filter(
-            move |item| match rest.iter().position(|other| other == item) {
-                Some(at) => {
-                    rest.swap_remove(at);
-                    false
-                }
-                None => true,
-            },
-        )
-        .cloned()
 }
