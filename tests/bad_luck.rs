@@ -137,14 +137,7 @@ fn the_key_file_is_readable_by_its_owner_only_and_secrets_are_stored_encrypted()
     let shop = Project::new();
     shop.program("import { secret } from \"@notation/core\";\nimport { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: { secret: secret(\"KEY\") } });\n");
     shop.deploy().exits(1).says("KEY").says("secret set");
-    let mut child = shop
-        .command()
-        .args(["secret", "set", "main", "KEY", "--stage", "dev"])
-        .stdin(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"hunter2-hunter2").unwrap();
-    assert!(child.wait().unwrap().success());
+    shop.set_secret("KEY", "hunter2-hunter2");
     let deployed = shop.deploy().exits(0);
     assert!(!deployed.said().contains("hunter2"));
     let mode = fs::metadata(shop.path().join("key"))

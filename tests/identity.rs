@@ -7,16 +7,7 @@ mod support;
 use std::{collections::BTreeSet, fs};
 
 use serde_json::Value as Json;
-use support::{Project, Ran};
-
-const PAIR: &str = r#"
-import { Worker } from "@notation/sim";
-const a = new Worker({ id: "a", config: {} });
-const b = new Worker({ id: "b", config: {} });
-a.contribute({ bindings: [{ type: "service", service: b.Name }] });
-b.contribute({ bindings: [{ type: "service", service: a.Name }] });
-export const nameOfA = a.Name;
-"#;
+use support::{PAIR, Project, Ran};
 
 fn config(app: &str, entries: &str, more: &str) -> String {
     format!(

@@ -22,7 +22,7 @@ use std::{
 };
 
 use serde_json::Value as Json;
-use support::{Project, Ran};
+use support::{Project, Ran, is_alive};
 
 /// The pair of `examples/pair`, in a folder of its own, with a host of its own.
 struct Pair {
@@ -147,18 +147,6 @@ fn eventually(what: &str, seconds: u64, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn is_alive(pid: i32) -> bool {
-    // A zombie is not alive; its state letter follows the closing parenthesis.
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        !stat
-            .rsplit(')')
-            .next()
-            .unwrap_or_default()
-            .trim_start()
-            .starts_with('Z')
-    })
-}
-
 fn kill(pid: i32) {
     let killed = std::process::Command::new("kill")
         .args(["-9", &pid.to_string()])
@@ -204,6 +192,21 @@ impl Hammer {
         self.stop.store(true, Ordering::Relaxed);
         self.client.join().unwrap()
     }
+}
+
+#[test]
+fn the_readme_shows_the_example_and_what_is_planned_for_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let program = fs::read_to_string(root.join("examples/pair/infra/app.ts")).unwrap();
+    assert!(readme.contains(&format!("```ts\n{program}```\n")));
+    let planned = Pair::new().project.plan().exits(0).said();
+    let lines = planned.lines().map(|line| format!("{}\n", line.trim_end()));
+    let planned: String = lines.collect();
+    assert!(
+        readme.contains(&format!("```\n{planned}```\n")),
+        "{planned}"
+    );
 }
 
 #[test]

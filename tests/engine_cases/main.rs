@@ -17,14 +17,7 @@ mod replacing;
 mod running;
 mod whose;
 
-const PAIR: &str = r#"
-import { Worker } from "@notation/sim";
-const a = new Worker({ id: "a", config: {} });
-const b = new Worker({ id: "b", config: {} });
-a.contribute({ bindings: [{ type: "service", service: b.Name }] });
-b.contribute({ bindings: [{ type: "service", service: a.Name }] });
-export const nameOfA = a.Name;
-"#;
+use support::PAIR;
 
 const NOTHING: &str = "export const nothing = 0;\n";
 

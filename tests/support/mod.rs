@@ -5,12 +5,34 @@
 use std::{
     collections::BTreeMap,
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
 use serde_json::Value as Json;
 use tempfile::TempDir;
+
+/// Two workers of the simulated cloud that bind each other.
+pub const PAIR: &str = r#"
+import { Worker } from "@notation/sim";
+const a = new Worker({ id: "a", config: {} });
+const b = new Worker({ id: "b", config: {} });
+a.contribute({ bindings: [{ type: "service", service: b.Name }] });
+b.contribute({ bindings: [{ type: "service", service: a.Name }] });
+export const nameOfA = a.Name;
+"#;
+
+/// The pair, the first with the secret `KEY`.
+pub const PAIR_WITH_A_SECRET: &str = r#"
+import { secret } from "@notation/core";
+import { Worker } from "@notation/sim";
+const a = new Worker({ id: "a", config: { secret: secret("KEY") } });
+const b = new Worker({ id: "b", config: {} });
+a.contribute({ bindings: [{ type: "service", service: b.Name }] });
+b.contribute({ bindings: [{ type: "service", service: a.Name }] });
+export const nameOfA = a.Name;
+"#;
 
 /// What one command left: exit status and both streams.
 #[derive(Debug)]
@@ -130,6 +152,14 @@ impl Project {
 
     pub fn run(&self, arguments: &[&str]) -> Ran {
         ran(self.command().args(arguments).output().unwrap())
+    }
+
+    /// Sets a secret of the deployment.
+    #[track_caller]
+    pub fn set_secret(&self, name: &str, value: &str) {
+        let mut command = self.command();
+        command.args(["secret", "set", self.entry, name, "--stage", self.stage]);
+        fed(command, value).exits(0);
     }
 
     pub fn deploy(&self) -> Ran {
@@ -270,6 +300,32 @@ impl Project {
         ])
         .exits(0);
     }
+}
+
+/// Whether a process runs. One that has ended and was not waited for does not.
+pub fn is_alive(pid: impl std::fmt::Display) -> bool {
+    // Its state letter follows the closing parenthesis.
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        !stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .trim_start()
+            .starts_with('Z')
+    })
+}
+
+/// A command with something on its stdin.
+pub fn fed(mut command: Command, text: &str) -> Ran {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(text.as_bytes()).unwrap();
+    drop(stdin);
+    ran(child.wait_with_output().unwrap())
 }
 
 pub fn ran(output: Output) -> Ran {

@@ -5,28 +5,7 @@
 mod support;
 
 use serde_json::{Value as Json, json};
-use support::{Project, Ran};
-
-const PAIR: &str = r#"
-import { secret } from "@notation/core";
-import { Worker } from "@notation/sim";
-const a = new Worker({ id: "a", config: { secret: secret("KEY") } });
-const b = new Worker({ id: "b", config: {} });
-a.contribute({ bindings: [{ type: "service", service: b.Name }] });
-b.contribute({ bindings: [{ type: "service", service: a.Name }] });
-export const nameOfA = a.Name;
-"#;
-
-fn set_secret(shop: &Project) {
-    let mut child = shop
-        .command()
-        .args(["secret", "set", "main", "KEY", "--stage", "dev"])
-        .stdin(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"hunter2\n").unwrap();
-    assert!(child.wait().unwrap().success());
-}
+use support::{PAIR_WITH_A_SECRET, Project, Ran};
 
 /// Every line of stdout is an event of the published schema.
 #[track_caller]
@@ -54,8 +33,8 @@ fn events(ran: &Ran, name: &str) -> Vec<Json> {
 #[test]
 fn a_deploy_tells_its_plan_its_steps_and_its_report() {
     let shop = Project::new();
-    shop.program(PAIR);
-    set_secret(&shop);
+    shop.program(PAIR_WITH_A_SECRET);
+    shop.set_secret("KEY", "hunter2\n");
     let ran = in_shape(
         shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"])
             .exits(0),
@@ -135,8 +114,8 @@ fn a_deploy_tells_its_plan_its_steps_and_its_report() {
 #[test]
 fn a_failed_step_and_what_it_blocks_are_told() {
     let shop = Project::new();
-    shop.program(PAIR);
-    set_secret(&shop);
+    shop.program(PAIR_WITH_A_SECRET);
+    shop.set_secret("KEY", "hunter2\n");
     shop.faults(json!([{ "op": "create", "name": "shop-dev-b", "do": "fail" }]));
     let ran = in_shape(
         shop.run(&["--json", "deploy", "main", "--stage", "dev", "--yes"])
@@ -178,8 +157,8 @@ fn a_problem_of_the_program_has_its_place() {
 #[test]
 fn commands_that_print_say_it_as_events() {
     let shop = Project::new();
-    shop.program(PAIR);
-    set_secret(&shop);
+    shop.program(PAIR_WITH_A_SECRET);
+    shop.set_secret("KEY", "hunter2\n");
     shop.deploy().exits(0);
     let on_dev = |command: &[&str]| {
         let mut all = vec!["--json"];
@@ -219,7 +198,7 @@ fn commands_that_print_say_it_as_events() {
     in_shape(shop.run(&["--json", "types"]).exits(0));
     in_shape(shop.run(&["--json", "host", "status"]).exits(0));
     in_shape(shop.run(&["--json", "nosuch"]).exits(2));
-    shop.program(&PAIR.replace("Worker", "StrictWorker"));
+    shop.program(&PAIR_WITH_A_SECRET.replace("Worker", "StrictWorker"));
     in_shape(shop.run(&["--json", "check", "main"]).exits(1));
     let sim = in_shape(shop.run(&["--json", "sim", "dump"]).exits(0)).event("sim");
     assert_eq!(sim["objects"], json!({}));

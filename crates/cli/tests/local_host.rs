@@ -7,7 +7,7 @@ mod support;
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, path::Path};
 
 use serde_json::Value as Json;
-use support::Project;
+use support::{Project, is_alive};
 
 /// The runtime is fetched once for all tests.
 fn cache() -> String {
@@ -42,17 +42,6 @@ impl Drop for Hosted {
     fn drop(&mut self) {
         self.0.run(&["host", "stop"]);
     }
-}
-
-fn is_alive(pid: &Json) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        !stat
-            .rsplit(')')
-            .next()
-            .unwrap_or_default()
-            .trim_start()
-            .starts_with('Z')
-    })
 }
 
 #[test]

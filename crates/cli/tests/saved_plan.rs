@@ -29,19 +29,12 @@ fn apply(shop: &Project) -> support::Ran {
 fn a_secret_that_is_set_again_makes_a_plan_old() {
     let shop = Project::new();
     shop.program("import { Worker } from \"@notation/sim\";\nimport { secret } from \"@notation/core\";\nnew Worker({ id: \"a\", config: { secret: secret(\"K\") } });\n");
-    let set = |name: &str, value: &str| {
-        let mut set = shop.command();
-        set.args(["secret", "set", "main", name, "--stage", "dev"]);
-        let mut set = set.stdin(std::process::Stdio::piped()).spawn().unwrap();
-        std::io::Write::write_all(&mut set.stdin.take().unwrap(), value.as_bytes()).unwrap();
-        assert!(set.wait().unwrap().success());
-    };
     // Both values differ from what is deployed, so the steps are the same.
-    set("K", "one");
+    shop.set_secret("K", "one");
     shop.deploy().exits(0);
-    set("K", "two");
+    shop.set_secret("K", "two");
     save(&shop);
-    set("K", "three");
+    shop.set_secret("K", "three");
     apply(&shop)
         .exits(1)
         .says("plan_file::moved")
@@ -50,7 +43,7 @@ fn a_secret_that_is_set_again_makes_a_plan_old() {
     assert!(!file.contains("two"));
     save(&shop);
     // One that the program does not name is no part of it.
-    set("OTHER", "x");
+    shop.set_secret("OTHER", "x");
     apply(&shop).exits(0);
     shop.is_quiet();
 }

@@ -25,14 +25,7 @@ export const nameOfApi = api.Name;
 fn shop() -> Project {
     let shop = Project::new();
     shop.program(PAIR);
-    let mut set = shop
-        .command()
-        .args(["secret", "set", "main", "KEY", "--stage", "dev"])
-        .stdin(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::io::Write::write_all(&mut set.stdin.take().unwrap(), b"hunter2\n").unwrap();
-    assert!(set.wait().unwrap().success());
+    shop.set_secret("KEY", "hunter2\n");
     shop
 }
 

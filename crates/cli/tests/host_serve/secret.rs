@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    served::{cache, exchange, fed},
-    support::Project,
+    served::{cache, exchange},
+    support::{Project, fed},
 };
 
 /// A project with a host of its own that is stopped at the end.

@@ -185,19 +185,3 @@ pub fn adapter() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/adapter");
     folder.to_str().unwrap().to_owned()
 }
-/// A command with something on its stdin.
-pub fn fed(mut command: Command, text: &str) -> Ran {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(text.as_bytes())
-        .unwrap();
-    support::ran(child.wait_with_output().unwrap())
-}
