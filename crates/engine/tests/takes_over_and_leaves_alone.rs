@@ -3,7 +3,7 @@
 
 mod support;
 
-use notation_engine::{EngineError, StepError, forget, import, plan, refresh};
+use notation_engine::{EngineError, Planned, StepError, forget, import, plan, refresh};
 use support::{
     Bench, Cloud, Program,
     program::{id, resource, worker},
@@ -13,6 +13,11 @@ fn untag(cloud: &Cloud, name: &str) {
     let mut thing = cloud.object(name).unwrap();
     thing.tags.clear();
     cloud.put(name, thing);
+}
+
+fn said(planned: &Planned) -> Vec<&str> {
+    let notes = planned.plan.notes.iter();
+    notes.map(|note| note.message.as_str()).collect()
 }
 
 #[tokio::test]
@@ -199,14 +204,8 @@ async fn a_record_whose_object_another_resource_has_by_its_tags_is_dropped_and_t
     let planned = plan(&bench.session, &nothing, &bench.options)
         .await
         .unwrap();
-    let said: Vec<&str> = planned
-        .plan
-        .notes
-        .iter()
-        .map(|note| note.message.as_str())
-        .collect();
     assert_eq!(
-        said,
+        said(&planned),
         [
             "a (shop-dev-a) is there, but belongs to shop:dev:main (resource zzz) by now: it is left \
           alone, and its record is dropped"
@@ -230,14 +229,8 @@ async fn what_is_gone_or_another_s_while_it_stays_is_told_apart() {
     bench.cloud.put("shop-dev-b", thing);
     let graph = program.graph();
     let planned = plan(&bench.session, &graph, &bench.options).await.unwrap();
-    let said: Vec<&str> = planned
-        .plan
-        .notes
-        .iter()
-        .map(|note| note.message.as_str())
-        .collect();
     assert_eq!(
-        said,
+        said(&planned),
         [
             "a (shop-dev-a) is gone at the provider and is made again",
             "b (shop-dev-b) is there, but belongs to other:dev:main (resource b) by now: ours is \

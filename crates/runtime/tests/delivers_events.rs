@@ -86,6 +86,11 @@ fn host_with_queues(host: &mut Host) {
         .insert("letters".into(), queue("letters-queue", None));
 }
 
+fn main_consumer(host: &mut Host) -> &mut ConsumerSpec {
+    let main = host.plan.queues.get_mut("main").unwrap();
+    main.consumer.as_mut().unwrap()
+}
+
 async fn note(host: &Host, key: &str) -> Option<Value> {
     use base64::Engine;
     let value = host.call("SEEN", "get", json!([key])).await;
@@ -100,14 +105,7 @@ async fn note(host: &Host, key: &str) -> Option<Value> {
 async fn messages_are_delivered_retried_settled_and_dead_lettered() {
     let mut host = Host::start().await;
     host_with_queues(&mut host);
-    host.plan
-        .queues
-        .get_mut("main")
-        .unwrap()
-        .consumer
-        .as_mut()
-        .unwrap()
-        .dead_letter_queue = Some("letters".into());
+    main_consumer(&mut host).dead_letter_queue = Some("letters".into());
     host.converge().await;
     let id = host
         .call("MAIN", "send", json!([b64(b"plain \x7f"), {}]))
@@ -169,22 +167,8 @@ async fn messages_are_delivered_retried_settled_and_dead_lettered() {
 async fn batches_are_filled_delays_kept_and_limits_refused() {
     let mut host = Host::start().await;
     host_with_queues(&mut host);
-    host.plan
-        .queues
-        .get_mut("main")
-        .unwrap()
-        .consumer
-        .as_mut()
-        .unwrap()
-        .max_batch_timeout_seconds = 1;
-    host.plan
-        .queues
-        .get_mut("main")
-        .unwrap()
-        .consumer
-        .as_mut()
-        .unwrap()
-        .max_batch_size = 3;
+    main_consumer(&mut host).max_batch_timeout_seconds = 1;
+    main_consumer(&mut host).max_batch_size = 3;
     host.converge().await;
     let messages: Vec<_> = (0..5).map(|n| json!({ "body": format!("m{n}") })).collect();
     host.call("MAIN", "sendBatch", json!([messages])).await;

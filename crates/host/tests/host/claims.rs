@@ -11,14 +11,7 @@ async fn cron_grammar_enforced() {
     client.serving("w", &ALL).await;
     for bad in ["0 24 * * *", "5-1 * * * *", "*/0 * * * *", "0 0 32 * *"] {
         let document = client.document("WorkerCronTrigger", "t", cron_spec("w", bad));
-        assert_eq!(
-            client.validate(&document).await.is(200).json()["valid"],
-            false
-        );
-        client
-            .prepare(&document, None)
-            .await
-            .refused("invalid_argument");
+        client.invalid(&document).await;
         client
             .import_new(&document, "n")
             .await
@@ -225,14 +218,7 @@ async fn custom_domain_u_label_refused() {
         "d",
         domain_spec("w", "café.example.com"),
     );
-    assert_eq!(
-        client.validate(&document).await.is(200).json()["valid"],
-        false
-    );
-    client
-        .prepare(&document, None)
-        .await
-        .refused("invalid_argument");
+    client.invalid(&document).await;
     let created = client
         .make(
             "WorkerCustomDomain",

@@ -5,8 +5,7 @@ use crate::bench::*;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use notation_edge::{
-    Change, Delete, EdgeKind, FAMILY, Fence, Key, Origin, Put, Removal, Review, SealedReadiness,
-    Uid, World, admit,
+    Change, Delete, EdgeKind, FAMILY, Key, Removal, SealedReadiness, World, admit,
 };
 use notation_host::{Contracts, Grant, Host, NoDataPlane, Scope};
 use serde_json::{Value, json};
@@ -21,31 +20,9 @@ struct Judge {
 
 impl Judge {
     fn put(&mut self, world: &World, kind: EdgeKind, name: &str, spec: Value) -> Change {
-        let form = self.contracts.catalog.family(kind).unwrap();
-        let Value::Object(spec) = spec else {
-            panic!("specs are objects")
-        };
-        let spec = self.contracts.materialise(form, spec);
-        let key = Key::new("one", FAMILY, kind.as_str(), name);
-        let fence = match world.at(&key) {
-            Some(current) => Fence::Current {
-                generation: current.generation,
-                uid: None,
-            },
-            None => Fence::Free,
-        };
         self.minted += 1;
-        Change::Put(Put {
-            key,
-            form_ref: form.form_ref.clone(),
-            spec_digest: notation_edge_api::digest(&spec).into(),
-            spec: Arc::new(spec),
-            fence,
-            origin: Origin::Apply(Review::Fits),
-            accepted: None,
-            fresh: Uid::new(format!("u{}", self.minted)),
-            made: self.minted as u64,
-        })
+        let wanted = (kind, name, spec);
+        Change::Put(put(&self.contracts, world, "one", wanted, self.minted))
     }
 
     fn grown(&mut self, world: &World, kind: EdgeKind, name: &str, spec: Value) -> World {

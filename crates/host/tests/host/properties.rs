@@ -1,10 +1,10 @@
 //! Random admitted changes: no breach, no stale rendering, no revision that moves for nothing.
 
+use crate::bench;
 use crate::dice::{Dice, Digests, HOSTNAMES, standing, wanted};
 use notation_edge::{
-    Admitted, Change, Delete, EdgeKind, Effect, Exports, FAMILY, Fence, Key, Manifest,
-    ManifestKind, Observe, Origin, Put, Refusal, Removal, Review, Seal, SealedReadiness, Touch,
-    Uid, World, admit, render,
+    Admitted, Change, Delete, EdgeKind, Effect, Exports, Fence, Manifest, ManifestKind, Observe,
+    Put, Refusal, Removal, Seal, SealedReadiness, Touch, World, admit, render,
 };
 use notation_host::Contracts;
 use proptest::prelude::*;
@@ -89,31 +89,10 @@ fn put_of(
     (kind, name, spec): (EdgeKind, &str, Value),
     fresh: usize,
 ) -> Put {
+    let put = bench::put(&CONTRACTS, world, space, (kind, name, spec), fresh);
     let form = CONTRACTS.catalog.family(kind).unwrap();
-    let Value::Object(spec) = spec else {
-        panic!("specs are objects")
-    };
-    let spec = CONTRACTS.materialise(form, spec);
-    assert_eq!(CONTRACTS.diagnose(form, &spec), []);
-    let key = Key::new(space, FAMILY, kind.as_str(), name);
-    let fence = match world.at(&key) {
-        Some(current) => Fence::Current {
-            generation: current.generation,
-            uid: None,
-        },
-        None => Fence::Free,
-    };
-    Put {
-        key,
-        form_ref: form.form_ref.clone(),
-        spec_digest: notation_edge_api::digest(&spec).into(),
-        spec: Arc::new(spec),
-        fence,
-        origin: Origin::Apply(Review::Fits),
-        accepted: None,
-        fresh: Uid::new(format!("u{fresh}")),
-        made: fresh as u64,
-    }
+    assert_eq!(CONTRACTS.diagnose(form, &put.spec), []);
+    put
 }
 
 fn change(world: &World, dice: Dice, fresh: usize, removal: Removal) -> Change {

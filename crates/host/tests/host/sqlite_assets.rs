@@ -8,22 +8,24 @@ fn with_assets(mode: &str) -> Value {
     with(version_spec("w", "b", &["fetch"]), "assets", assets)
 }
 
+/// What a version with one page at `path` as its assets needs.
+async fn a_page(client: &Client, path: &str) {
+    client.worker("w").await;
+    client.bundle("b", FETCH_ONLY).await;
+    let manifest = files_manifest("StaticAssetBundle", "text/html", &[(path, "<p>")]);
+    let digest = client.upload(&manifest, &[b"<p>"]).await;
+    let spec = json!({"manifestDigest": digest});
+    client
+        .create("StaticAssetBundle", "assets", spec)
+        .await
+        .created();
+}
+
 #[tokio::test]
 async fn static_asset_spa_paths() {
     let bench = Bench::start().await;
     let client = bench.t1();
-    client.worker("w").await;
-    client.bundle("b", FETCH_ONLY).await;
-    let manifest = files_manifest("StaticAssetBundle", "text/html", &[("index.html", "<p>")]);
-    let digest = client.upload(&manifest, &[b"<p>"]).await;
-    client
-        .create(
-            "StaticAssetBundle",
-            "assets",
-            json!({"manifestDigest": digest}),
-        )
-        .await
-        .created();
+    a_page(&client, "index.html").await;
     let created = client
         .create("WorkerVersion", "v", with_assets("single_page_application"))
         .await
@@ -41,22 +43,7 @@ async fn static_asset_spa_paths() {
 async fn single_page_mode_needs_an_index() {
     let bench = Bench::start().await;
     let client = bench.t1();
-    client.worker("w").await;
-    client.bundle("b", FETCH_ONLY).await;
-    let manifest = files_manifest(
-        "StaticAssetBundle",
-        "text/html",
-        &[("app/index.html", "<p>")],
-    );
-    let digest = client.upload(&manifest, &[b"<p>"]).await;
-    client
-        .create(
-            "StaticAssetBundle",
-            "assets",
-            json!({"manifestDigest": digest}),
-        )
-        .await
-        .created();
+    a_page(&client, "app/index.html").await;
     client
         .create("WorkerVersion", "v", with_assets("single_page_application"))
         .await

@@ -2,25 +2,29 @@
 
 use crate::bench::*;
 
+/// The profile of an interface is that of the installed contract.
+async fn advertised(bench: &Bench, name: &str) {
+    let profile = bench
+        .t1()
+        .get(&format!("{API}/support/interfaces/{name}/1.0.0"))
+        .await
+        .is(200)
+        .json();
+    let catalog = &bench.host.contracts().catalog;
+    let installed = catalog.interface(name, "1.0.0").unwrap();
+    let shown = &profile["interfaceRef"];
+    assert_eq!(
+        shown["schemaDigest"],
+        *installed.interface_ref.schema_digest
+    );
+    assert_eq!(shown["name"], name);
+}
+
 #[tokio::test]
 async fn module_worker_runtime_contract_advertised() {
     let bench = Bench::start().await;
     let client = bench.t1();
-    let profile = client
-        .get(&format!("{API}/support/interfaces/worker.runtime/1.0.0"))
-        .await
-        .is(200)
-        .json();
-    let installed = bench
-        .host
-        .contracts()
-        .catalog
-        .interface("worker.runtime", "1.0.0")
-        .unwrap();
-    assert_eq!(
-        profile["interfaceRef"]["schemaDigest"],
-        *installed.interface_ref.schema_digest
-    );
+    advertised(&bench, "worker.runtime").await;
     let form = client
         .get(&format!("{API}/support/forms/{EDGE}/ModuleWorker/0.1.0"))
         .await
@@ -40,14 +44,7 @@ async fn undeclared_runtime_handler_rejected() {
         "v",
         version_spec("w", "b", &["fetch", "alarm"]),
     );
-    assert_eq!(
-        client.validate(&document).await.is(200).json()["valid"],
-        false
-    );
-    client
-        .prepare(&document, None)
-        .await
-        .refused("invalid_argument");
+    client.invalid(&document).await;
     client
         .create(
             "WorkerVersion",
@@ -104,22 +101,7 @@ async fn edge_interface_contracts_advertised() {
         "edge.sql",
         "worker.service",
     ] {
-        let profile = client
-            .get(&format!("{API}/support/interfaces/{name}/1.0.0"))
-            .await
-            .is(200)
-            .json();
-        let installed = bench
-            .host
-            .contracts()
-            .catalog
-            .interface(name, "1.0.0")
-            .unwrap();
-        assert_eq!(
-            profile["interfaceRef"]["schemaDigest"],
-            *installed.interface_ref.schema_digest
-        );
-        assert_eq!(profile["interfaceRef"]["name"], name);
+        advertised(&bench, name).await;
     }
     client
         .get(&format!("{API}/support/interfaces/edge.kv/9.9.9"))

@@ -6,6 +6,7 @@ mod documented;
 mod documents;
 mod plane;
 mod process;
+mod puts;
 mod rows;
 mod server;
 mod steps;
@@ -15,6 +16,7 @@ pub use client::*;
 pub use documents::*;
 pub use plane::*;
 pub use process::*;
+pub use puts::*;
 pub use server::*;
 
 pub const API: &str = "/apis/forms.takoform.com/v1beta1";

@@ -37,6 +37,14 @@ impl Client {
         }
     }
 
+    /// Validate says that a document is no valid one, and prepare refuses it.
+    pub async fn invalid(&self, document: &Value) {
+        let validated = self.validate(document).await.is(200).json();
+        assert_eq!(validated["valid"], false, "{document}");
+        let prepared = self.prepare(document, None).await;
+        prepared.refused("invalid_argument");
+    }
+
     /// Uploads and commits a manifest whose blobs are given; its digest.
     pub async fn upload(&self, manifest: &Value, blobs: &[&[u8]]) -> String {
         let started = self.start_upload(manifest).await.is(201).json();
