@@ -113,3 +113,38 @@ fn a_stale_read_neither_doubles_nor_forgets_an_object() {
     shop.program(NOTHING).deploy().exits(0);
     assert!(shop.objects().is_empty(), "{:?}", shop.objects());
 }
+
+/// `q` under a name, and a worker that names it in its config and is bound to itself.
+fn held(name: &str) -> String {
+    format!(
+        r#"
+import {{ Thing, Worker }} from "@notation/sim";
+const q = new Thing({{ id: "q", config: {{ Name: "{name}" }} }});
+const w = new Worker({{ id: "w", config: {{ bindings: [{{ type: "service", service: q.Name }}] }} }});
+w.contribute({{ bindings: [{{ type: "service", service: w.Name }}] }});
+"#
+    )
+}
+
+#[test]
+fn what_was_made_again_under_another_name_keeps_no_destroy_from_getting_through() {
+    let target = ["deploy", "main", "--stage", "dev", "--yes", "--target", "q"];
+    for stopped in [None, Some("kill_before"), Some("kill_after"), Some("fail")] {
+        let shop = Project::new();
+        shop.program(&held("n1")).deploy().exits(0);
+        shop.take_away("n1");
+        shop.program(&held("n2"));
+        match stopped {
+            None => {
+                shop.run(&target).exits(0);
+            }
+            Some(how) => {
+                shop.faults(json!([{ "op": "update", "do": how }]));
+                assert_ne!(shop.deploy().status, Some(0));
+                shop.faults(json!([]));
+            }
+        }
+        shop.destroy().exits(0);
+        assert!(shop.objects().is_empty(), "{stopped:?}");
+    }
+}

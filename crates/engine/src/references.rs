@@ -72,8 +72,8 @@ fn names<'r>(types: &TypeSet, record: &'r Record) -> BTreeSet<&'r str> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Edges by which the object of `holder` keeps others: fields that hold or were contributed, and
-/// have a name of theirs in them.
+/// Edges by which the object of `holder` keeps others, or would when it is reverted: fields that
+/// hold or were contributed, and have a name of theirs in them.
 fn named(
     types: &TypeSet,
     holder: &Record,
@@ -83,16 +83,23 @@ fn named(
         return Vec::new();
     };
     let mut edges: Vec<RecordedEdge> = Vec::new();
-    for (name, value) in holder.applied.iter() {
-        let Some(field) = ty.fields.get(name.as_str()).filter(|field| !field.key) else {
-            continue;
-        };
+    let there = holder.applied.iter().filter_map(|(name, value)| {
         let contributed = holder.config.get(name) != Some(value);
-        let via = match (contributed, field.holds) {
-            (true, _) => Via::Contribution(name.clone()),
-            (false, true) => Via::Config(name.clone()),
-            (false, false) => continue,
-        };
+        contributed.then(|| (name, value, Via::Contribution(name.clone())))
+    });
+    // What is never reverted refers to what is there alone.
+    let fallen_back_to = holder.config.iter().filter_map(|(name, value)| {
+        let holds = ty
+            .fields
+            .get(name.as_str())
+            .is_some_and(|field| field.holds);
+        let counts = holder.can_be_bare || holder.applied.get(name) == Some(value);
+        (holds && counts).then(|| (name, value, Via::Config(name.clone())))
+    });
+    for (name, value, via) in there.chain(fallen_back_to) {
+        if ty.fields.get(name.as_str()).is_none_or(|field| field.key) {
+            continue;
+        }
         let mut texts = Vec::new();
         put_texts(value, &mut texts);
         let targets = texts.iter().filter_map(|text| called.get(text)).flatten();

@@ -14,41 +14,8 @@ use support::{
     Bench, Fault, Program,
     cloud::What,
     power::{Power, powered},
-    program::{out, resource},
+    random::{IDS, Wanted, program, wanted},
 };
-
-const IDS: [&str; 4] = ["a", "b", "c", "d"];
-
-#[derive(Debug, Clone)]
-struct Wanted {
-    /// Which of `IDS`; absent ones are not declared.
-    declared: bool,
-    written_name: bool,
-    region: u8,
-    /// Who is bound to, by contribution.
-    binds: Vec<usize>,
-    /// A thing beside it that names it in config.
-    thing: bool,
-    /// `dependOn`.
-    after: Option<usize>,
-    /// Which of `TYPES`.
-    ty: usize,
-    /// Bound in the config to one that was declared before.
-    made_with: Option<usize>,
-    /// `placeholder: "never"`.
-    never_bare: bool,
-    /// A frozen thing beside it, which a change of this value replaces.
-    frozen: Option<u8>,
-}
-
-const TYPES: [&str; 6] = [
-    "sim/Worker",
-    "sim/Worker",
-    "sim/Worker",
-    "sim/StrictWorker",
-    "sim/PinnedWorker",
-    "sim/GuardedWorker",
-];
 
 #[derive(Debug, Clone)]
 struct Move {
@@ -60,40 +27,6 @@ struct Move {
     lost: Option<usize>,
     /// In which order calls end.
     chance: u64,
-}
-
-fn wanted() -> impl Strategy<Value = Wanted> {
-    let plain = (
-        prop::bool::weighted(0.8),
-        any::<bool>(),
-        0..2u8,
-        prop::collection::vec(0..IDS.len(), 0..3),
-        prop::bool::weighted(0.2),
-        prop::option::weighted(0.2, 0..IDS.len()),
-    );
-    let odd = (
-        0..TYPES.len(),
-        prop::option::weighted(0.2, 0..IDS.len()),
-        prop::bool::weighted(0.1),
-        prop::option::weighted(0.2, 0..3u8),
-    );
-    (plain, odd).prop_map(
-        |(
-            (declared, written_name, region, binds, thing, after),
-            (ty, made_with, never_bare, frozen),
-        )| Wanted {
-            declared,
-            written_name,
-            region,
-            binds,
-            thing,
-            after,
-            ty,
-            made_with,
-            never_bare,
-            frozen,
-        },
-    )
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
@@ -112,52 +45,6 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
             chance,
         });
     prop::collection::vec(one, 1..5)
-}
-
-fn program(wanted: &[Wanted]) -> Program {
-    let declared = |index: &usize| wanted[*index].declared;
-    let mut items = Vec::new();
-    for (index, one) in wanted.iter().enumerate().filter(|(_, one)| one.declared) {
-        let id = IDS[index];
-        let made_with = one
-            .made_with
-            .filter(|target| *target < index && declared(target));
-        let mut bound = one.binds.clone();
-        bound.sort_unstable();
-        bound.dedup();
-        bound.retain(declared);
-        // What is required must be given.
-        let given = made_with.is_some() || !bound.is_empty();
-        let ty = TYPES[if given { one.ty } else { 0 }];
-        let mut item = resource(ty, id).set("region", ["us", "eu"][usize::from(one.region)]);
-        if one.written_name {
-            item = item.named(&format!("shop-dev-{id}-x"));
-        }
-        if one.never_bare {
-            item = item.never_bare();
-        }
-        if let Some(target) = made_with {
-            item = item.made_with(IDS[target]);
-        }
-        for target in bound {
-            item = item.binds(IDS[target]);
-        }
-        if let Some(target) = one.after.filter(declared) {
-            item = item.after(IDS[target]);
-        }
-        items.push(item);
-    }
-    for (index, one) in wanted.iter().enumerate().filter(|(_, one)| one.declared) {
-        if one.thing {
-            let thing = resource("sim/Thing", &format!("t{}", IDS[index]));
-            items.push(thing.set("parent", out(IDS[index], "Name")));
-        }
-        if let Some(value) = one.frozen {
-            let frozen = resource("sim/Frozen", &format!("f{}", IDS[index]));
-            items.push(frozen.set("value", ["one", "two", "three"][usize::from(value)]));
-        }
-    }
-    Program::new(items)
 }
 
 fn is_deployable(bench: &Bench, graph: &DesiredGraph) -> bool {

@@ -180,6 +180,38 @@ async fn an_import_records_what_the_object_refers_to_not_what_the_program_says()
 }
 
 #[tokio::test]
+async fn an_imported_object_refers_to_what_it_falls_back_to_as_well() {
+    // It is bound to nobody, and the program binds it in its config.
+    let bench = Bench::new();
+    bench
+        .done(&Program::new([
+            worker("c"),
+            worker("d").set("region", "us"),
+        ]))
+        .await;
+    let bound = Program::new([
+        worker("c").named("another"),
+        worker("d").set("region", "eu").made_with("c").binds("c"),
+    ]);
+    imported(&bench, &bound, &["d"]).await;
+    let state = bench.store.load(&bench.session.deployment).await.unwrap();
+    let d = state
+        .records
+        .values()
+        .find(|record| record.incarnation.resource == id("d"))
+        .unwrap();
+    let via: Vec<String> = d
+        .edges
+        .iter()
+        .map(|edge| format!("{:?}", edge.via))
+        .collect();
+    assert_eq!(via, ["Config(\"bindings\")"]);
+    bench.done(&bound).await;
+    assert_eq!(bench.cloud.refusals(), Vec::<String>::new());
+    bench.quiet(&bound).await;
+}
+
+#[tokio::test]
 async fn an_imported_member_that_holds_itself_lets_go_before_it_is_deleted() {
     let bench = Bench::new();
     let itself = Program::new([worker("a").binds("a")]);

@@ -18,8 +18,16 @@ pub(crate) enum Stuck {
     /// This one is not reverted: its revert would wait for something that was found gone, which
     /// in turn waits for the revert (ADR 0010).
     KeepWhole(usize),
-    /// Nobody can give way: the lives on the loop, in order.
-    Refuse(Vec<usize>),
+    /// Nobody can give way.
+    Refuse(Vec<Held>),
+}
+
+/// A loop in which nobody lets go.
+pub(crate) struct Held {
+    /// The lives on it, in order.
+    pub on_loop: Vec<usize>,
+    /// Who should let go of whom: (holder, leaving), all of them leaving.
+    pub released: Vec<(usize, usize)>,
 }
 
 /// Looks for loops that are left when everyone who can be bare is. Says what a shortest one asks
@@ -35,29 +43,32 @@ pub(crate) fn stuck(rules: &Rules<'_>) -> Stuck {
     let graph = rules.graph(&all);
     let mut waived: BTreeSet<(usize, usize)> = BTreeSet::new();
     let mut replaced: Vec<(usize, usize)> = Vec::new();
+    let mut held: Vec<Held> = Vec::new();
     for walked in shortest_of_each_part(&graph) {
         let walked = Walked {
             rules,
             steps: walked,
         };
-        let entered = walked.entered();
-        if entered.iter().any(|pair| waived.contains(pair)) {
+        let released = walked.released();
+        if released.iter().any(|pair| waived.contains(pair)) {
             continue;
         }
-        match (walked.asks(&all, &entered), replaced.as_slice()) {
+        match (walked.asks(&all, &released), replaced.as_slice()) {
             (Stuck::Waive(pairs), []) => waived.extend(pairs),
             (Stuck::Replace(pairs), []) if waived.is_empty() => replaced.extend(pairs),
             (Stuck::Replace(pairs), [_, ..]) => {
                 replaced.extend(pairs.into_iter().filter(|(who, _)| walked.is_apart(*who)));
             }
+            (Stuck::Refuse(loops), []) if waived.is_empty() => held.extend(loops),
             (first, []) if waived.is_empty() => return first,
             _ => break,
         }
     }
-    match (waived.is_empty(), replaced.is_empty()) {
-        (false, _) => Stuck::Waive(waived.into_iter().collect()),
-        (true, false) => Stuck::Replace(replaced),
-        (true, true) => Stuck::No,
+    match (waived.is_empty(), replaced.is_empty(), held.is_empty()) {
+        (false, _, _) => Stuck::Waive(waived.into_iter().collect()),
+        (true, false, _) => Stuck::Replace(replaced),
+        (true, true, false) => Stuck::Refuse(held),
+        (true, true, true) => Stuck::No,
     }
 }
 
@@ -89,21 +100,23 @@ impl Walked<'_, '_> {
         (0..self.steps.len()).filter_map(|position| self.life_at(position))
     }
 
-    /// Kept holders that it enters by a delete that waits for them, with what is deleted; sorted.
-    fn entered(&self) -> Vec<(usize, usize)> {
+    /// Kept and leaving holders that it enters by a delete that waits for them, with what is
+    /// deleted; sorted, those that stay first.
+    fn released(&self) -> Vec<(usize, usize)> {
         let lives = &self.rules.play.lives;
-        let mut entered: Vec<(usize, usize)> = (0..self.steps.len())
+        let mut released: Vec<(usize, usize)> = (0..self.steps.len())
             .filter_map(|position| {
                 let (from, to) = (self.life_at(position)?, self.life_at(position + 1)?);
                 let from_absent = self.rules.which(self.steps[position]) == Which::Last(from);
-                (from_absent && !lives[from].stays() && lives[to].is_kept()).then_some((to, from))
+                let holds_on = from != to && !lives[to].is_new();
+                (from_absent && !lives[from].stays() && holds_on).then_some((to, from))
             })
             .collect();
-        entered.sort_unstable();
-        entered
+        released.sort_unstable();
+        released
     }
 
-    fn asks(&self, all: &[bool], entered: &[(usize, usize)]) -> Stuck {
+    fn asks(&self, all: &[bool], released: &[(usize, usize)]) -> Stuck {
         let lives = &self.rules.play.lives;
         // A waypoint only weakens the graph, but for the one that waits for what is made again. A
         // loop through it is there whatever else is bare, so it cannot be the way out.
@@ -126,15 +139,22 @@ impl Walked<'_, '_> {
             let held = lives[*leaving].held_by(*who);
             held.is_some_and(|held| held.holds)
         };
-        if let Some(pair) = entered.iter().find(|pair| !holds(pair)) {
+        // Who stays gives way first; among those that leave only what holds nothing can.
+        let stays = |(who, _): &&(usize, usize)| lives[*who].stays();
+        let kept: Vec<(usize, usize)> = released.iter().filter(stays).copied().collect();
+        let asked = if kept.is_empty() { released } else { &kept };
+        if let Some(pair) = asked.iter().find(|pair| !holds(pair)) {
             return Stuck::Waive(vec![*pair]);
         }
-        match entered.first() {
+        match kept.first() {
             Some(pair) => Stuck::Replace(vec![*pair]),
             None => {
                 let mut on_loop: Vec<usize> = self.lives().collect();
                 on_loop.dedup();
-                Stuck::Refuse(on_loop)
+                Stuck::Refuse(vec![Held {
+                    on_loop,
+                    released: released.to_vec(),
+                }])
             }
         }
     }

@@ -31,7 +31,7 @@ pub(crate) enum Asks {
 /// The rules over what is in play.
 pub(crate) struct Rules<'p> {
     pub play: &'p Play,
-    /// Holders that a delete does not wait for: (kept, leaving).
+    /// Holders that a delete does not wait for: (kept or leaving, leaving).
     pub waived: BTreeSet<(usize, usize)>,
 }
 

@@ -104,6 +104,11 @@ impl<'a> History<'a> {
     pub fn meant(&self, to: &Incarnation) -> Option<usize> {
         self.find(to).or_else(|| self.current(&to.resource))
     }
+
+    /// Goes on with another record than the one that was read.
+    pub fn restate(&mut self, index: usize, record: Record) {
+        self.past[index].record = Now::Otherwise(Box::new(record));
+    }
 }
 
 /// Reads prior state and observations. Problems: an earlier id that is claimed twice.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use notation_model::{ResourceId, Value};
+use notation_model::{Incarnation, Record, ResourceId, Value};
 
 use crate::{
-    Goal, Note, Plan, PlanError, PlanInput, PlanProblem, Subject, Transition,
+    Goal, Note, Plan, PlanError, PlanInput, PlanProblem, Subject, Transition, fallback,
     forecast::{self, Expected},
-    let_go::{Stuck, stuck},
+    let_go::{Held, Stuck, stuck},
     notes::notes,
     open::{Opened, open},
     order::Rules,
@@ -25,30 +25,57 @@ use crate::{
 /// that keeps this state from being brought there. Source: `engine.md` §10.
 pub fn plan(input: &PlanInput<'_>) -> Result<Plan, PlanError> {
     let mut problems = program::problems(input);
-    let history = past::history(input, &mut problems);
+    let mut history = past::history(input, &mut problems);
     fail_on(problems)?;
     let whole = program::program(input, None);
     fail_on(target::unknown_ids(input, &whole, &history))?;
+    loop {
+        match plan_targets(input, &history, &whole) {
+            Ok(plan) => return Ok(plan),
+            Err(NoPlan::Problems(error)) => return Err(error),
+            Err(NoPlan::FallBack(records)) => {
+                for (past, record) in records {
+                    history.restate(past, record);
+                }
+            }
+        }
+    }
+}
+
+/// Why there is no plan from records as they stand.
+pub(crate) enum NoPlan {
+    Problems(PlanError),
+    /// There may be one if these fall back to less than their configs.
+    FallBack(BTreeMap<usize, Record>),
+}
+
+impl From<PlanError> for NoPlan {
+    fn from(error: PlanError) -> NoPlan {
+        NoPlan::Problems(error)
+    }
+}
+
+fn plan_targets<'a>(
+    input: &PlanInput<'a>,
+    history: &History<'a>,
+    whole: &Program<'a>,
+) -> Result<Plan, NoPlan> {
     if input.options.target.is_empty() {
-        return plan_scope(input, &history, &whole, None);
+        return plan_scope(input, history, whole, None);
     }
     let mut also: BTreeSet<ResourceId> = BTreeSet::new();
     loop {
-        let scope = target::scope(input, &whole, &also).unwrap_or_default();
+        let scope = target::scope(input, whole, &also).unwrap_or_default();
         let part = program::program(input, Some(&scope));
-        match plan_scope(input, &history, &part, Some(&scope)) {
-            Ok(mut plan) => {
-                let mut more = holders_of_leaving(&history, &plan, &scope);
-                more.extend(target::outside_namesakes(input, &history, &plan, &scope));
-                if more.is_empty() {
-                    fail_on(target::left_out(input, &scope))?;
-                    plan.notes.extend(expanded(input, &scope));
-                    return Ok(plan);
-                }
-                also.extend(more);
-            }
-            Err(error) => return Err(error),
+        let mut plan = plan_scope(input, history, &part, Some(&scope))?;
+        let mut more = holders_of_leaving(history, &plan, &scope);
+        more.extend(target::outside_namesakes(input, history, &plan, &scope));
+        if more.is_empty() {
+            fail_on(target::left_out(input, &scope))?;
+            plan.notes.extend(expanded(input, &scope));
+            return Ok(plan);
         }
+        also.extend(more);
     }
 }
 
@@ -95,7 +122,7 @@ fn plan_scope<'a>(
     history: &History<'a>,
     program: &Program<'a>,
     scope: Option<&BTreeSet<ResourceId>>,
-) -> Result<Plan, PlanError> {
+) -> Result<Plan, NoPlan> {
     let in_scope = |id: &ResourceId| scope.is_none_or(|scope| scope.contains(id));
     let paired = paired(input, history, program, &in_scope)?;
     let rules = Rules {
@@ -108,7 +135,7 @@ fn plan_scope<'a>(
         rules: &rules,
         in_scope: &in_scope,
     };
-    finish(lives, paired.survey)
+    Ok(finish(lives, paired.survey)?)
 }
 
 /// Who stays, who leaves, and which holders a delete does not wait for (steps 2 to 4).
@@ -123,7 +150,7 @@ pub(crate) fn paired<'p, 'a>(
     history: &'p History<'a>,
     program: &'p Program<'a>,
     in_scope: &dyn Fn(&ResourceId) -> bool,
-) -> Result<Paired<'p, 'a>, PlanError> {
+) -> Result<Paired<'p, 'a>, NoPlan> {
     let options = input.options;
     let asked = options.replace.iter();
     let asked = asked.map(|id| (id, vec!["--replace".to_owned()]));
@@ -133,7 +160,7 @@ pub(crate) fn paired<'p, 'a>(
         .chain(found)
         .filter_map(|(id, why)| Some((program.get(id)?, why)))
         .collect();
-    // By desired resource and record, so that they outlive another pairing.
+    // Those of who is kept, by desired resource and record, so that they outlive another pairing.
     let mut waived: BTreeSet<(usize, usize)> = BTreeSet::new();
     loop {
         let survey = pair(input, program, history, forced.clone())
@@ -156,7 +183,9 @@ pub(crate) fn paired<'p, 'a>(
                 Stuck::Waive(holders) => {
                     for (who, leaving) in holders {
                         waived_here.insert((who, leaving));
-                        waived.extend(play.lives[leaving].past.map(|past| (who, past)));
+                        let past = play.lives[leaving].past;
+                        let past = past.filter(|_| play.lives[who].is_kept());
+                        waived.extend(past.map(|past| (who, past)));
                     }
                 }
                 Stuck::KeepWhole(life) => play.lives[life].can_be_bare = false,
@@ -171,11 +200,7 @@ pub(crate) fn paired<'p, 'a>(
                     waived: waived_here,
                 });
             }
-            Stuck::Refuse(on_loop) => {
-                return Err(PlanError {
-                    problems: vec![mixed_state(&play, on_loop)],
-                });
-            }
+            Stuck::Refuse(held) => return Err(fall_back(history, &play, held)),
             Stuck::Replace(holders) => {
                 for (who, leaving) in holders {
                     let because = dragged(&play, who, leaving);
@@ -184,6 +209,37 @@ pub(crate) fn paired<'p, 'a>(
             }
         }
     }
+}
+
+/// Of each loop the first holder that lets go of what it holds when it falls back to less than its
+/// config; a refusal when one has none.
+fn fall_back(history: &History<'_>, play: &Play, held: Vec<Held>) -> NoPlan {
+    let mut records: BTreeMap<usize, Record> = BTreeMap::new();
+    for Held { on_loop, released } in held {
+        let past_of = |life: &usize| play.lives[*life].past;
+        if on_loop
+            .iter()
+            .filter_map(past_of)
+            .any(|past| records.contains_key(&past))
+        {
+            continue;
+        }
+        let lets_go = |(who, leaving): &(usize, usize)| {
+            let past = past_of(who)?;
+            let record = fallback::without_references(history, past)?;
+            let held = &play.lives[*leaving].incarnation;
+            (!record.config_names(held)).then_some((past, record))
+        };
+        match released.iter().find_map(lets_go) {
+            Some((past, record)) => records.insert(past, record),
+            None => {
+                return NoPlan::Problems(PlanError {
+                    problems: vec![mixed_state(play, on_loop)],
+                });
+            }
+        };
+    }
+    NoPlan::FallBack(records)
 }
 
 fn mixed_state(play: &Play, on_loop: Vec<usize>) -> PlanProblem {
@@ -327,13 +383,13 @@ fn protected(survey: &Survey<'_, '_>, play: &Play, expected: &[Expected]) -> Vec
 }
 
 /// Records that say something else now, without any call: those of what has no write, what was
-/// found of the others, and whatever carries a new id, in scope or not.
+/// found of the others, and whatever carries a new id or can be bare no more, in scope or not.
 fn restated(
     survey: &Survey<'_, '_>,
     play: &Play,
     expected: &[Expected],
     in_scope: &dyn Fn(&ResourceId) -> bool,
-) -> Vec<notation_model::Record> {
+) -> Vec<Record> {
     let others = survey
         .history
         .past
@@ -346,13 +402,26 @@ fn restated(
             !in_play && !dropped
         })
         .filter_map(|(_, past)| past.restated().cloned());
-    let mut all: Vec<notation_model::Record> = expected
+    let all = expected
         .iter()
-        .filter_map(|expected| expected.restated.as_deref().cloned())
+        .filter_map(|expected| expected.restated.as_deref().cloned());
+    let mut all: BTreeMap<Incarnation, Record> = all
         .chain(others)
+        .map(|record| (record.incarnation.clone(), record))
         .collect();
-    all.sort_by(|one, other| one.incarnation.cmp(&other.incarnation));
-    all
+    for index in play::naming_what_is_lost(survey, play, in_scope) {
+        let life = play.life_of_past.get(&index);
+        // Without a write its config is brought up to date here.
+        let renewed =
+            life.is_some_and(|life| play.lives[*life].stays() && !expected[*life].writes());
+        let past = &survey.history.past[index];
+        if !renewed && past.record.can_be_bare {
+            let as_found = || past.record.clone();
+            let record = all.entry(past.incarnation.clone()).or_insert_with(as_found);
+            record.can_be_bare = false;
+        }
+    }
+    all.into_values().collect()
 }
 
 fn waived_notes(play: &Play, rules: &Rules<'_>) -> Vec<Note> {
@@ -365,8 +434,15 @@ fn waived_notes(play: &Play, rules: &Rules<'_>) -> Vec<Note> {
                 code: "waived_holder",
                 resource: Some(holder.incarnation.resource.clone()),
                 message: format!(
-                    "{} is deleted while {} still names it; {} is updated right after",
-                    target.incarnation, holder.incarnation.resource, holder.incarnation.resource
+                    "{} is deleted while {} still names it; {} is {} after",
+                    target.incarnation,
+                    holder.incarnation,
+                    holder.incarnation,
+                    if holder.stays() {
+                        "updated right"
+                    } else {
+                        "deleted"
+                    }
                 ),
                 about: Vec::new(),
             }

@@ -200,10 +200,7 @@ fn recorded_references(
             };
             let life = life_of_past.get(&target).copied();
             if history.past[target].gone() {
-                // Made again under another name, it is not what the recorded config refers to.
-                let key = Value::text(history.past[target].record.key.clone());
-                let life = life.filter(|life| survey.outlooks[*life].key.as_ref() == Some(&key));
-                match life {
+                match comes_back(survey, life_of_past, target) {
                     Some(made_again) if in_config => lives[who].missing.push(made_again),
                     Some(_) => {}
                     None if in_config => lives[who].can_be_bare = false,
@@ -242,6 +239,48 @@ fn recorded_references(
         let holds = |holder: &Holder| !holder.only_order || holder.who >= staying_count;
         life.holders.retain(holds);
     }
+}
+
+/// Who makes again what was found gone. Under another name it is not what a recorded config
+/// refers to.
+fn comes_back(
+    survey: &Survey<'_, '_>,
+    life_of_past: &BTreeMap<usize, usize>,
+    gone: usize,
+) -> Option<usize> {
+    let key = Value::text(survey.history.past[gone].record.key.clone());
+    let life = life_of_past.get(&gone).copied();
+    life.filter(|life| survey.outlooks[*life].key.as_ref() == Some(&key))
+}
+
+/// Live records whose config names what this plan gives up: found gone, and dropped or made again
+/// under another name. When that is done nothing tells any more that they cannot be reverted, so
+/// it is recorded with it.
+pub(crate) fn naming_what_is_lost(
+    survey: &Survey<'_, '_>,
+    play: &Play,
+    in_scope: &dyn Fn(&notation_model::ResourceId) -> bool,
+) -> Vec<usize> {
+    let past = &survey.history.past;
+    let lost: BTreeSet<usize> = (0..past.len())
+        .filter(|index| {
+            let past = &past[*index];
+            past.gone() && past.ty.is_some() && in_scope(&past.incarnation.resource)
+        })
+        .filter(|index| comes_back(survey, &play.life_of_past, *index).is_none())
+        .collect();
+    if lost.is_empty() {
+        return Vec::new();
+    }
+    let names_one = |past: &Past<'_>| {
+        past.record.edges.iter().any(|edge| {
+            let meant = survey.history.meant(&edge.to);
+            matches!(edge.via, Via::Config(_)) && meant.is_some_and(|meant| lost.contains(&meant))
+        })
+    };
+    (0..past.len())
+        .filter(|index| !past[*index].gone() && names_one(&past[*index]))
+        .collect()
 }
 
 /// A new incarnation needs the place of a leaving one with the same identity.

@@ -304,11 +304,14 @@ impl PlanProblem {
             PlanProblem::ClaimedTwice { former, .. } => {
                 format!("name {former} in one `formerly` only, and in no declaration")
             }
-            PlanProblem::Protected { resource, .. } => format!(
-                "declare {resource} without `protect`, deploy, and then make this change"
-            ),
+            PlanProblem::Protected { resource, .. } => {
+                format!("declare {resource} without `protect`, deploy, and then make this change")
+            }
             PlanProblem::MixedState { .. } => {
-                "deploy the program first, so that the references of one program are left and what was found gone is made again, and destroy then".to_owned()
+                "deploy a program that keeps one of them, without its references to the others and \
+                 with nothing that replaces it, and make this change then; after a run that was \
+                 stopped, deploying its program again does that"
+                    .to_owned()
             }
             PlanProblem::UnknownId { .. } => {
                 "`notation state list ENTRY` and `notation graph ENTRY` show the ids".to_owned()

@@ -5,7 +5,7 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use notation_model::ResourceId;
+use notation_model::{Incarnation, ResourceId};
 use notation_planner::{PlanOptions, PlanProblem, Role, StepKey, Subject, Transition, Why};
 use proptest::prelude::*;
 use world::{
@@ -176,7 +176,7 @@ fn generations(seed: u64) -> Result<(), TestCaseError> {
                 return Ok(());
             }
             Outcome::Done(_) => return Err(say("something is left", &history)),
-            Outcome::Refused(error) if is_mixed(&error) => {}
+            Outcome::Refused(error) if is_mixed(&world, &error) => {}
             Outcome::Refused(error) => {
                 return Err(say(format!("destroy refused: {error}"), &history));
             }
@@ -185,19 +185,40 @@ fn generations(seed: u64) -> Result<(), TestCaseError> {
     Err(say("destroy refused after a deploy", &history))
 }
 
-fn is_mixed(error: &notation_planner::PlanError) -> bool {
-    error
-        .problems
-        .iter()
-        .all(|problem| matches!(problem, PlanProblem::MixedState { .. }))
+/// A mixed state, and none of its members could have fallen back to less than its config.
+fn is_mixed(world: &World, error: &notation_planner::PlanError) -> bool {
+    let falls_back = |member: &Incarnation| {
+        let record = world.records.get(member);
+        record.is_some_and(|record| {
+            ["sim/Worker", "sim/Thing"].contains(&record.ty.as_str()) && !record.marks.never_bare
+        })
+    };
+    error.problems.iter().all(|problem| match problem {
+        PlanProblem::MixedState { members } => !members.iter().any(falls_back),
+        _ => false,
+    })
 }
 
 fn stops(seed: u64) -> Result<(), TestCaseError> {
     let dice = &mut Dice::new(seed);
     let (mut world, program, mut history) = grown(dice)?;
-    let wanted = next(dice, &program).to_string();
+    if dice.one_in(3) && !program.pieces.is_empty() {
+        let at = dice.roll(program.pieces.len());
+        let id = program.pieces[at].id.to_string();
+        world.delete_by_hand(&id);
+        history.push(format!("({id} deleted by hand)"));
+    }
+    let after = next(dice, &program);
+    let wanted = after.to_string();
     history.push(wanted.clone());
-    let Ok(plan) = world.plan(&wanted) else {
+    let mut options = PlanOptions::default();
+    if dice.one_in(3) && !after.pieces.is_empty() {
+        let at = dice.roll(after.pieces.len());
+        let id = after.pieces[at].id.to_string();
+        history.push(format!("(--target {id})"));
+        options.target.insert(world::program::id(&id));
+    }
+    let Ok(plan) = world.plan_with(&wanted, &options) else {
         return Ok(());
     };
     let calls = dice.roll(plan.steps.len() + 1);
@@ -225,17 +246,38 @@ fn stops(seed: u64) -> Result<(), TestCaseError> {
                 }
             }
             Outcome::Refused(error) => {
-                let mixed = is_mixed(&error);
+                let mixed = is_mixed(&copy, &error);
                 if text == wanted {
                     return Err(say(format!("cannot go on: {error}"), &history));
                 }
                 if is_deployable(&text) && !mixed {
                     return Err(say(format!("refused {text:?}: {error}"), &history));
                 }
+                if text.is_empty() {
+                    destroyed_after_a_deploy(&mut copy, &wanted, dice)
+                        .map_err(|message| say(message, &history))?;
+                }
             }
         }
     }
     Ok(())
+}
+
+/// What the help of a mixed state says.
+fn destroyed_after_a_deploy(
+    world: &mut World,
+    wanted: &str,
+    dice: &mut Dice,
+) -> Result<(), String> {
+    for text in [wanted, ""] {
+        if let Outcome::Refused(error) = world.bring_to(text, dice)? {
+            return Err(format!("no way out, refused {text:?}: {error}"));
+        }
+    }
+    match world.records.is_empty() && world.cloud.objects.is_empty() {
+        true => Ok(()),
+        false => Err("something is left".to_owned()),
+    }
 }
 
 fn failures(seed: u64) -> Result<(), TestCaseError> {

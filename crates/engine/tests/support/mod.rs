@@ -8,6 +8,7 @@ pub mod clock;
 pub mod cloud;
 pub mod power;
 pub mod program;
+pub mod random;
 
 use std::sync::Arc;
 

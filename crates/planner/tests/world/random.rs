@@ -118,11 +118,15 @@ pub fn edit(dice: &mut Dice, sketch: &Sketch, most: usize) -> Sketch {
             }
             3 => edited.pieces[at] = piece(dice, &ids, at),
             4 => {
-                let words = &mut edited.pieces[at].words;
-                match words.iter().position(|word| word == "fixed") {
-                    Some(fixed) => {
-                        words.remove(fixed);
+                let Piece { id, words } = &mut edited.pieces[at];
+                let is_name = |word: &String| word == "fixed" || word.starts_with("Name=");
+                let other = format!("Name={id}{}", dice.roll(3));
+                match words.iter().position(is_name) {
+                    Some(name) if dice.one_in(3) => words[name] = other,
+                    Some(name) => {
+                        words.remove(name);
                     }
+                    None if dice.one_in(3) => words.push(other),
                     None => words.push("fixed".to_owned()),
                 }
             }

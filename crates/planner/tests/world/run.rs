@@ -8,6 +8,7 @@ use notation_model::{
 };
 use notation_planner::{
     Act, Goal, Intended, Plan, Step, StepKey, Subject, contributions_of, decide, params_of,
+    reverted,
 };
 
 use super::{World, name, program::types};
@@ -297,7 +298,7 @@ impl Run<'_, '_> {
         if revert {
             let record = self.world.records[who].clone();
             let ty = self.types.get(&record.ty).expect("a known type").clone();
-            let params = record.config.clone();
+            let params = reverted(&ty, &record);
             let written = self.write(who, &ty, goal, &params, "revert")?;
             let record = self.world.records.get_mut(who).expect("it was there");
             record.shape = Shape::Placeholder;
