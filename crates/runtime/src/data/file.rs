@@ -83,7 +83,11 @@ impl Files {
             return Ok(database.clone());
         }
         let directory = self.directory.join(family.directory());
-        std::fs::create_dir_all(&directory)?;
+        // Not what is above it: a folder that was moved away is not made again where it was.
+        match std::fs::create_dir(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
+            Ok(()) | Err(_) => {}
+        }
         let file = directory.join(format!("{}.sqlite", file_name(uid)));
         let database = Database::open(&file, family)?;
         open.insert((family, uid.clone()), database.clone());
@@ -213,5 +217,17 @@ mod tests {
         for other in ["Cargo", "_zz", "_6", "a b"] {
             assert_eq!(uid_of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_folder_that_was_moved_away_is_not_made_again() {
+        let temp = tempfile::tempdir().unwrap();
+        let (before, after) = (temp.path().join("before"), temp.path().join("after"));
+        let files = Files::open(&before).unwrap();
+        std::fs::rename(&before, &after).unwrap();
+        assert!(files.database(Family::Kv, &"kv".into()).is_err());
+        assert!(!before.exists());
+        std::fs::rename(&after, &before).unwrap();
+        assert!(files.database(Family::Kv, &"kv".into()).is_ok());
     }
 }
