@@ -67,6 +67,10 @@ async fn promotion_under_load_fails_no_request() {
             (200, after),
             "served right after the switch"
         );
+        until("a hundred requests in each round", async || {
+            (sent.load(Ordering::Relaxed) > 100 * round).then_some(())
+        })
+        .await;
     }
     stop.store(true, Ordering::Relaxed);
     for client in clients {
