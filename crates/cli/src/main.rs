@@ -4,6 +4,7 @@ mod advice;
 mod args;
 mod candidates;
 mod command;
+mod consent;
 mod edge_host;
 mod event_loop;
 mod exit;

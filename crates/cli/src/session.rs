@@ -187,9 +187,15 @@ pub fn deployments(config: &ProjectConfig) -> Result<Vec<Summary>, Failure> {
     block_on(async move { Ok(store.deployments().await?) })
 }
 
-/// Refuses an entry that is neither in the config nor known to the state.
-pub fn known(state: &DeploymentState, in_config: InConfig) -> Result<(), Failure> {
-    in_config.or_in(is_known(state))
+/// The state of a deployment. Refuses an entry that is neither in the config nor known to it.
+pub fn known(
+    store: &dyn StateStore,
+    deployment: &DeploymentId,
+    in_config: InConfig,
+) -> Result<DeploymentState, Failure> {
+    let state = block_on(async { Ok(store.load(deployment).await?) })?;
+    in_config.or_in(is_known(&state))?;
+    Ok(state)
 }
 
 /// Whether a run ever began on it.

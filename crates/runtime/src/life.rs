@@ -40,7 +40,7 @@ impl State {
             State::Cold => "cold",
             State::Starting { .. } | State::LastStart => "starting",
             State::Warm { .. } => "serving",
-            State::BackOff { .. } => "failed",
+            State::BackOff { .. } => "failing",
             State::Draining => "draining",
             State::Stopping => "stopping",
             State::Stopped => "stopped",

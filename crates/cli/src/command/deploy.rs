@@ -2,7 +2,8 @@
 
 use crate::{
     args::{Deploy, Global},
-    command::run::{self, Consent, Errand, Wanted},
+    command::run::{self, Errand, Wanted},
+    consent::Consent,
     failure::Outcome,
     printer::Printer,
     project,
@@ -22,14 +23,9 @@ pub fn run(global: &Global, args: &Deploy, printer: &Printer) -> Outcome {
     };
     let wanted = Wanted::by(&config, &deployment, printer)?;
     let wiring = Wiring::of(&config, deployment, printer)?;
-    let consent = if args.yes {
-        Consent::Given
-    } else {
-        Consent::Ask
-    };
     let errand = Errand {
         purpose: Purpose::Deploy,
-        consent,
+        consent: Consent::by(args.yes),
         saved: saved.as_ref(),
     };
     run::go(&wiring, &wanted, &run::options(&shaping), errand, printer)

@@ -2,14 +2,13 @@
 
 use crate::{
     args::{Destroy, Global},
-    command::run::{self, Consent, Errand, Wanted},
-    event_loop::block_on,
+    command::run::{self, Errand, Wanted},
+    consent::Consent,
     failure::Outcome,
     printer::Printer,
     project,
     render::plan_text::Purpose,
-    session,
-    session::Wiring,
+    session::{self, Wiring},
 };
 
 /// Removes everything a deployment has. Needs neither the entry's file nor the entry in the config.
@@ -17,16 +16,10 @@ pub fn run(global: &Global, args: &Destroy, printer: &Printer) -> Outcome {
     let config = project::of_recorded(global)?;
     let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "destroy")?;
     let wiring = Wiring::of(&config, deployment, printer)?;
-    let state = block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
-    session::known(&state, in_config)?;
-    let consent = if args.yes {
-        Consent::Given
-    } else {
-        Consent::Ask
-    };
+    session::known(wiring.store.as_ref(), &wiring.deployment, in_config)?;
     let errand = Errand {
         purpose: Purpose::Destroy,
-        consent,
+        consent: Consent::by(args.yes),
         saved: None,
     };
     let options = run::options(&args.shaping);

@@ -4,9 +4,10 @@ use serde_json::json;
 
 use crate::{
     args::{Global, HoldCommand},
+    consent::Consent,
     event_loop::block_on,
     exit::Exit,
-    failure::{Failure, Outcome},
+    failure::Outcome,
     printer::Printer,
     project,
     render::hold,
@@ -40,18 +41,8 @@ pub fn run(global: &Global, command: &HoldCommand, printer: &Printer) -> Outcome
             if alive {
                 printer.warn("its process is not known to be gone; if it still runs, it will be refused from now on");
             }
-            if !yes {
-                if !printer.can_ask() {
-                    return Err(Failure::needs_yes("hold clear"));
-                }
-                if !printer.ask(&format!("Clear the hold of {deployment}?")) {
-                    return Err(Failure::new(
-                        Exit::Fixable,
-                        "run::refused",
-                        "the hold stays",
-                    ));
-                }
-            }
+            let question = format!("Clear the hold of {deployment}?");
+            Consent::by(*yes).obtain("hold clear", &question, "the hold stays", printer)?;
             store.clear_hold(&deployment).await?;
             printer.event("hold", json!({ "deployment": deployment.to_string(), "hold": null, "cleared": hold::to_json(&hold) }));
             printer.say(format!("the hold of {deployment} is cleared"));

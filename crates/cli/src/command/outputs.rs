@@ -4,7 +4,6 @@ use serde_json::json;
 
 use crate::{
     args::{Global, Outputs},
-    event_loop::block_on,
     exit::Exit,
     failure::Outcome,
     printer::Printer,
@@ -18,8 +17,7 @@ pub fn run(global: &Global, args: &Outputs, printer: &Printer) -> Outcome {
     let config = project::of_recorded(global)?;
     let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "outputs")?;
     let store = session::store(&config)?;
-    let state = block_on(async { Ok(store.load(&deployment).await?) })?;
-    session::known(&state, in_config)?;
+    let state = session::known(store.as_ref(), &deployment, in_config)?;
     session::was_deployed(store.as_ref(), &deployment, &state)?;
     let shown = if args.show_secrets {
         Sensitive::Clear

@@ -24,8 +24,7 @@ pub fn run(global: &Global, args: &Refresh, printer: &Printer) -> Outcome {
     let config = project::of_recorded(global)?;
     let (deployment, in_config) = project::deployment_or_gone(&config, &args.entry, "refresh")?;
     let wiring = Wiring::of(&config, deployment, printer)?;
-    let state = block_on(async { Ok(wiring.store.load(&wiring.deployment).await?) })?;
-    session::known(&state, in_config)?;
+    session::known(wiring.store.as_ref(), &wiring.deployment, in_config)?;
     let session = run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));
     let options = RunOptions {
         hold: run::hold(args.no_wait),

@@ -13,6 +13,7 @@ use notation_provider::Assets;
 use crate::{
     advice::spelled,
     args::Shaping,
+    consent::{Consent, refused},
     event_loop::block_on,
     exit::Exit,
     failure::{Failure, Outcome, Plain, Problem},
@@ -185,15 +186,6 @@ pub struct Errand<'a> {
     pub saved: Option<&'a SavedPlan>,
 }
 
-/// What was agreed to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consent {
-    /// `--yes`.
-    Given,
-    /// To be asked for.
-    Ask,
-}
-
 /// Plans, shows, asks, runs, reports.
 pub fn go(
     wiring: &Wiring,
@@ -339,7 +331,7 @@ async fn agree(purpose: Purpose, session: &Session, printer: &Printer) -> Result
     tokio::select! {
         said = answer => match said {
             Ok(true) => Ok(()),
-            Ok(false) | Err(_) => Err(Failure::new(Exit::Fixable, "run::refused", "nothing was written")),
+            Ok(false) | Err(_) => Err(refused("nothing was written")),
         },
         () = until_given(session) => Err(Failure::new(Exit::Interrupted, "run::interrupted", "interrupted; nothing was written")),
     }

@@ -11,6 +11,7 @@ use crate::{
     advice::spelled,
     args::{Global, StateCommand},
     command::run::{self, Wanted},
+    consent::Consent,
     event_loop::block_on,
     exit::Exit,
     failure::{Failure, Outcome},
@@ -32,8 +33,7 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
     };
     let (deployment, in_config) = project::deployment_or_gone(&config, entry, verb)?;
     let store = session::store(&config)?;
-    let state = block_on(async { Ok(store.load(&deployment).await?) })?;
-    session::known(&state, in_config)?;
+    let state = session::known(store.as_ref(), &deployment, in_config)?;
     match command {
         StateCommand::List { .. } => {
             list(&deployment.to_string(), &state, printer);
@@ -75,18 +75,8 @@ pub fn run(global: &Global, command: &StateCommand, printer: &Printer) -> Outcom
                     named(&open.intent.draft.key)
                 ));
             }
-            if !yes {
-                if !printer.can_ask() {
-                    return Err(Failure::needs_yes("state rm"));
-                }
-                if !printer.ask(&format!("Forget {id}?")) {
-                    return Err(Failure::new(
-                        Exit::Fixable,
-                        "run::refused",
-                        "nothing was forgotten",
-                    ));
-                }
-            }
+            let question = format!("Forget {id}?");
+            Consent::by(*yes).obtain("state rm", &question, "nothing was forgotten", printer)?;
             let wiring = Wiring::of(&config, deployment.clone(), printer)?;
             let session =
                 run::session(&wiring, &Wanted::nothing(), &Arc::new(Teller::new(printer)));

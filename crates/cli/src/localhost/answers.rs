@@ -205,7 +205,7 @@ fn status(host: &Host, plane: &Plane) -> Json {
         json!({
             "worker": version.worker_name,
             "version": version.version.to_string(),
-            "state": state_name(version.state),
+            "state": version.state.word(),
             "pid": version.pid,
             "in_flight": version.in_flight,
             "url": url_of.get(version.worker.as_str()),
@@ -225,16 +225,4 @@ fn status(host: &Host, plane: &Plane) -> Json {
         "draining": draining.into_iter().map(row).collect::<Vec<_>>(),
         "resources": resources,
     })
-}
-
-fn state_name(state: State) -> &'static str {
-    match state {
-        State::Cold => "cold",
-        State::Starting { .. } | State::LastStart => "starting",
-        State::Warm { .. } => "serving",
-        State::BackOff { .. } => "failing",
-        State::Draining => "draining",
-        State::Stopping => "stopping",
-        State::Stopped => "stopped",
-    }
 }
