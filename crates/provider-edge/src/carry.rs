@@ -146,7 +146,7 @@ impl Carrier<'_> {
             .host
             .delete(Kind::Bundle, &name, &part.generation, &key)
             .await;
-        self.gone(sent)?;
+        self.done(sent)?;
         seen.claim = None;
         Ok(())
     }
@@ -261,7 +261,7 @@ impl Carrier<'_> {
             .host
             .delete(kind, &self.name_of(slot), &part.generation, &key)
             .await;
-        self.gone(sent)?;
+        self.done(sent)?;
         *place = None;
         Ok(())
     }
@@ -332,21 +332,12 @@ impl Carrier<'_> {
     }
 
     fn settled(&self, sent: Result<Sent<Resource>, ClientError>) -> Result<Part, Stop> {
-        match sent.map_err(|error| op_error(self.script, error))? {
-            Sent::Done(resource) => Ok(Part::of(&resource)),
-            Sent::Pending {
-                operation,
-                after_ms,
-            } => Err(Stop::Pending {
-                operation,
-                after_ms,
-            }),
-        }
+        Ok(Part::of(&self.done(sent)?))
     }
 
-    fn gone(&self, sent: Result<Sent<()>, ClientError>) -> Result<(), Stop> {
+    fn done<T>(&self, sent: Result<Sent<T>, ClientError>) -> Result<T, Stop> {
         match sent.map_err(|error| op_error(self.script, error))? {
-            Sent::Done(()) => Ok(()),
+            Sent::Done(done) => Ok(done),
             Sent::Pending {
                 operation,
                 after_ms,
