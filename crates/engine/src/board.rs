@@ -8,7 +8,8 @@ use notation_planner::{Step, StepKey, Subject, Transition};
 use crate::{
     Blocked, BlockedStep, DoneStep, EngineEvent, FailedStep, OnFailure, StepError, StepEvent,
     run::{Run, resource_of},
-    step::{self, StepEnd},
+    step,
+    step_end::StepEnd,
     unrecorded::Met,
 };
 

@@ -3,6 +3,7 @@
 //! A Rust program uses it without the command line: make a [`Session`], build a
 //! `DesiredGraph`, then [`plan`], [`deploy`], [`destroy`]. `examples/pair.rs` shows all of it.
 
+mod aim;
 mod board;
 mod call;
 mod clock;
@@ -28,6 +29,7 @@ mod sensitive;
 mod session;
 mod settle;
 mod step;
+mod step_end;
 mod unread;
 mod unrecorded;
 mod verbs;

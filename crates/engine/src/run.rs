@@ -20,7 +20,8 @@ use crate::{
     line::Line,
     prepare::{Planned, as_observed, make_plan},
     recover::not_recorded,
-    step::{self, StepEnd},
+    step,
+    step_end::StepEnd,
     unrecorded::{Met, take_up},
     world::{Exported, World},
 };

@@ -10,8 +10,10 @@ use notation_planner::{
 
 use crate::{
     EngineEvent, StepError,
+    aim::{self, Write},
     run::Run,
-    step::{self, StepEnd, Write},
+    step,
+    step_end::StepEnd,
     world::Moment,
 };
 
@@ -108,7 +110,7 @@ fn differences(run: &Run, member: &Incarnation) -> Result<Vec<String>, StepEnd> 
         goal: Goal::Settled,
         moment: Moment::Settling,
     };
-    let (ty, params) = step::wanted(run, &world, &write)?;
+    let (ty, params) = aim::wanted(run, &world, &write)?;
     Ok(differing(ty, &record.applied, &params))
 }
 

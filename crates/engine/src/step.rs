@@ -1,96 +1,23 @@
 //! One step: resolve, decide, announce, call, record.
 
-use std::{collections::BTreeSet, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
-use notation_model::{
-    Expr, Incarnation, Look, Params, Record, ResourceId, ResourceType, Role as FieldRole, Shape,
-};
-use notation_planner::{
-    Act, Goal, Intended, ParamsError, Role, Step, StepKey, Subject, Transition, contributions_of,
-    decide, differing, fixed_among, params_of,
-};
-use notation_provider::{Found, OpError};
+use notation_model::{Incarnation, Look, Record, ResourceId, ResourceType};
+use notation_planner::{Act, Goal, Role, Step, StepKey, Subject, Transition};
+use notation_provider::OpError;
 use notation_state::{Call, Change, Event, Outcome};
 
 use crate::{
     DoneStep, EngineEvent, StepError, StepEvent,
+    aim::{Aim, Write, aim},
     call::{CallEnd, Job, Now},
-    draft::{self, Resolved},
     run::{Run, forecast},
     settle,
+    step_end::StepEnd,
     unread::still_ours,
     unrecorded::Search,
-    world::{Moment, Seen, World, puts},
+    world::{Moment, puts},
 };
-
-/// How a step ended.
-pub(crate) enum StepEnd {
-    /// Its goal is reached; what was done last, and after how many calls.
-    Done(Option<(Transition, u32)>),
-    /// It is not.
-    Failed {
-        error: StepError,
-        transition: Transition,
-        attempt: u32,
-    },
-    /// The run stops; nothing was tried.
-    NotStarted,
-    /// The run stops; what was tried goes on with the next run.
-    Interrupted,
-    /// An object of ours is there that no record knows; nothing was made.
-    Met {
-        incarnation: Incarnation,
-        found: Box<Found>,
-    },
-    /// The resource must be replaced, as the plan announced; `error` says so if it is not.
-    Replace {
-        resource: ResourceId,
-        error: StepError,
-        attempt: u32,
-    },
-}
-
-impl StepEnd {
-    pub(crate) fn failed(error: StepError) -> StepEnd {
-        StepEnd::Failed {
-            error,
-            transition: Transition::None,
-            attempt: 0,
-        }
-    }
-
-    fn of(end: CallEnd, transition: Transition) -> StepEnd {
-        match end {
-            CallEnd::Failed { error, attempt } => StepEnd::Failed {
-                error,
-                transition,
-                attempt,
-            },
-            CallEnd::NotStarted | CallEnd::Met(_) => StepEnd::NotStarted,
-            CallEnd::Interrupted => StepEnd::Interrupted,
-        }
-    }
-}
-
-/// What a write is about.
-pub(crate) struct Write<'a> {
-    /// Its step.
-    pub key: StepKey,
-    /// Whom it is about.
-    pub incarnation: &'a Incarnation,
-    /// What is to be reached.
-    pub goal: Goal,
-    /// What peers' outputs are seen.
-    pub moment: Moment,
-}
-
-/// A write that was decided.
-struct Aim<'r> {
-    ty: &'r ResourceType,
-    before: Option<Record>,
-    draft: Record,
-    act: Act,
-}
 
 /// Runs one step of the plan.
 pub(crate) async fn run_step(run: &Run, index: usize) -> StepEnd {
@@ -281,199 +208,6 @@ async fn restate(run: &Run, aim: Aim<'_>, done: Option<(Transition, u32)>) -> St
         run.world().recorded(changes);
     }
     StepEnd::Done(done)
-}
-
-/// Resolves and decides. Pure but for reading the world. `taken_over` is an object that is not
-/// recorded yet.
-fn aim<'r>(
-    run: &'r Run,
-    world: &World,
-    write: &Write<'_>,
-    taken_over: Option<&Record>,
-) -> Result<Aim<'r>, StepEnd> {
-    let before = world.live.get(write.incarnation).or(taken_over);
-    let intended = run.plan.intended.get(write.incarnation);
-    let types = run.line.session.registry.types();
-    let name = match (intended, before) {
-        (Some(intended), _) => &intended.ty,
-        (None, Some(record)) => &record.ty,
-        (None, None) => return Err(StepEnd::Done(None)),
-    };
-    let ty = types
-        .get(name)
-        .expect("the planner plans only what is registered");
-    // A revert writes the recorded config, so it needs nothing (`engine.md` §3).
-    if write.goal == Goal::Placeholder
-        && let Some(record) = before
-    {
-        let draft = draft::reverted(ty, record);
-        return Ok(Aim {
-            act: decide(Some(record), write.goal, ty, &draft.applied),
-            ty,
-            before: Some(record.clone()),
-            draft,
-        });
-    }
-    let Some(intended) = intended else {
-        return Err(StepEnd::Done(None));
-    };
-    let shape = match write.goal {
-        Goal::Placeholder => Shape::Placeholder,
-        Goal::Complete | Goal::Settled | Goal::Absent => Shape::Complete,
-    };
-    let seen = Seen {
-        world,
-        plan: &run.plan,
-        secrets: &run.secrets,
-        ty,
-        reader: intended,
-        moment: write.moment,
-    };
-    let resolved = resolve(ty, intended, shape, &seen)?;
-    if let Some(record) = before {
-        let changed = differing(ty, &record.applied, &resolved.params);
-        if let Some(end) = replacement(run, ty, write.incarnation, intended, &changed) {
-            return Err(end);
-        }
-    }
-    let mut draft = draft::staying(ty, write.incarnation, intended, shape, resolved, before);
-    // Its tags may still name an earlier id, also when the record of that id was lost.
-    for former in run.line.former(&write.incarnation.resource) {
-        if !draft.former.contains(former) {
-            draft.former.push(former.clone());
-        }
-    }
-    Ok(Aim {
-        act: decide(before, write.goal, ty, &draft.applied),
-        ty,
-        before: before.cloned(),
-        draft,
-    })
-}
-
-/// What settling asks of a member: its type and parameters from the newest outputs.
-pub(crate) fn wanted<'r>(
-    run: &'r Run,
-    world: &World,
-    write: &Write<'_>,
-) -> Result<(&'r ResourceType, Params), StepEnd> {
-    let aim = aim(run, world, write, None)?;
-    Ok((aim.ty, aim.draft.applied))
-}
-
-fn resolve(
-    ty: &ResourceType,
-    intended: &Intended,
-    shape: Shape,
-    seen: &Seen<'_>,
-) -> Result<Resolved, StepEnd> {
-    let refused = |error: ParamsError| {
-        StepEnd::failed(StepError::Provider(OpError::Refused {
-            message: error.to_string(),
-        }))
-    };
-    let params = params_of(ty, intended, shape, seen).map_err(refused)?;
-    known(&params)?;
-    let config = params_of(ty, intended, Shape::Placeholder, seen).map_err(refused)?;
-    let contributions = match shape {
-        Shape::Placeholder => Vec::new(),
-        Shape::Complete => contributions_of(ty, intended, seen),
-    };
-    Ok(Resolved {
-        params,
-        config,
-        contributions,
-    })
-}
-
-/// No call is made with a value that is not known.
-fn known(params: &Params) -> Result<(), StepEnd> {
-    let unknown = params.values().flat_map(|value| value.unknowns()).next();
-    match unknown {
-        None => Ok(()),
-        Some(unknown) => Err(StepEnd::failed(StepError::Unknown {
-            what: unknown.text.to_string(),
-        })),
-    }
-}
-
-/// A value that became known changes what cannot be changed (`engine.md` §6).
-fn replacement(
-    run: &Run,
-    ty: &ResourceType,
-    incarnation: &Incarnation,
-    intended: &Intended,
-    changed: &[String],
-) -> Option<StepEnd> {
-    let fixed = fixed_among(ty, changed);
-    if fixed.is_empty() {
-        return None;
-    }
-    let resource = incarnation.resource.clone();
-    // By an earlier round, or by the plan itself.
-    if run.replaced.contains(&resource) || intended.supersedes.is_some() {
-        return Some(StepEnd::failed(StepError::ReplacedTwice {
-            resource,
-            fields: fixed,
-        }));
-    }
-    let announced = fixed
-        .iter()
-        .all(|field| intended.may_replace.contains(field));
-    let error = StepError::WouldReplace {
-        source_text: sources(intended, &fixed),
-        resource: resource.clone(),
-        fields: fixed.clone(),
-    };
-    if announced && side_by_side(run, ty, &resource, &fixed) {
-        return Some(StepEnd::Replace {
-            resource,
-            error,
-            attempt: 0,
-        });
-    }
-    Some(StepEnd::failed(error))
-}
-
-/// Whether an old and a new incarnation can exist at the same time.
-fn side_by_side(run: &Run, ty: &ResourceType, resource: &ResourceId, changed: &[String]) -> bool {
-    let Some((field, declared)) = ty.key_field() else {
-        return true;
-    };
-    let written = run
-        .desired
-        .resources
-        .get(resource)
-        .and_then(|desired| desired.config.get(field));
-    match (declared.role, written) {
-        (FieldRole::Computed, _) | (FieldRole::Param, None | Some(Expr::Name)) => true,
-        (FieldRole::Param, Some(_)) => changed.iter().any(|name| name == field),
-    }
-}
-
-/// ` (read from b.id)`: what the fields read.
-fn sources(intended: &Intended, fields: &[String]) -> String {
-    let config = intended
-        .config
-        .iter()
-        .filter(|(name, _)| fields.iter().any(|field| *name == field))
-        .map(|(_, expr)| expr);
-    let contributed = intended
-        .contributions
-        .iter()
-        .filter(|contribution| fields.iter().any(|field| contribution.field == *field))
-        .map(|contribution| &contribution.value);
-    let read: BTreeSet<String> = config
-        .chain(contributed)
-        .flat_map(Expr::references)
-        .map(|(_, source)| source.to_string())
-        .collect();
-    if read.is_empty() {
-        String::new()
-    } else {
-        let read: Vec<String> = read.into_iter().collect();
-        format!(" (read from {})", read.join(", "))
-    }
 }
 
 fn not_touched(error: StepError, transition: Transition) -> StepEnd {
