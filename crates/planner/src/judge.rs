@@ -3,7 +3,8 @@
 use notation_model::{Desired, DesiredGraph, Edge, ResourceType, TypeSet, Via};
 
 use crate::{
-    loops::{self, Graph},
+    graph::Graph,
+    loops,
     problem::{LoopMember, UnbreakableLoop},
 };
 
@@ -20,21 +21,25 @@ pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<Unbreaka
         .collect();
     let mut graph: Graph = firm
         .iter()
-        .map(|edges| edges.iter().map(|(to, _)| *to).collect())
+        .map(|edges| edges.iter().map(|(to, _)| *to))
         .collect();
     let mut found = Vec::new();
     loop {
-        let parts = loops::looping_parts(&graph);
+        let parts = graph.looping_parts();
         if parts.is_empty() {
             break;
         }
+        let mut reported = vec![false; graph.len()];
         for part in parts {
             let walked = loop_in(&graph, &part);
             found.push(report(desired, types, &firm, &walked));
-            for &member in &walked {
-                graph[member].clear();
-            }
+            walked.iter().for_each(|member| reported[*member] = true);
         }
+        let left = |(member, targets): (usize, &[usize])| match reported[member] {
+            true => Vec::new(),
+            false => targets.to_vec(),
+        };
+        graph = graph.iter().enumerate().map(left).collect();
     }
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
@@ -59,7 +64,7 @@ fn firm_edges<'a>(
 
 /// A shortest loop of one part, in node numbers of the whole graph.
 fn loop_in(graph: &Graph, part: &[usize]) -> Vec<usize> {
-    let local = loops::within(graph, part);
+    let local = graph.within(part);
     loops::shortest_loop(&local)
         .expect("a strongly connected part with an edge inside has a loop")
         .into_iter()

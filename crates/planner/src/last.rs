@@ -12,7 +12,7 @@ use petgraph::{
 };
 
 use crate::{
-    loops::{self, Graph},
+    graph::Graph,
     order::{Rules, Which},
 };
 
@@ -21,35 +21,37 @@ use crate::{
 pub(crate) fn with_last(rules: &Rules<'_>, waypoints: &[bool]) -> Graph {
     let mut graph = rules.graph(waypoints);
     if rules.play.lives.len() > rules.play.staying {
-        late(rules, waypoints, &mut graph);
-        room(rules, waypoints, &mut graph);
+        let waits = late(rules, waypoints, &mut graph);
+        graph = graph.with(&waits);
+        let waits = room(rules, waypoints, &graph);
+        graph = graph.with(&waits);
     }
     graph
 }
 
-fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
+/// Puts gates into the graph. Returns what late steps wait for besides.
+fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) -> Vec<(usize, usize)> {
     let lives = &rules.play.lives;
     let start = rules.play.staying;
     let urgent = waited_for_by_staying(rules, waypoints, graph);
     let is_late = |step: &usize| !urgent[*step];
     // What each leaving one waits for on its own account.
-    let own: Vec<Vec<usize>> = (start..lives.len())
-        .map(|leaving| {
-            let mut waits = Vec::new();
-            for holder in &lives[leaving].holders {
-                if lives[holder.who].stays() {
-                    waits.push(rules.let_go(holder.who, holder.in_config, waypoints));
-                    waits.push(rules.finished(holder.who));
-                }
+    let mut waits = Vec::new();
+    let mut own = Graph::default();
+    for life in &lives[start..] {
+        for holder in &life.holders {
+            if lives[holder.who].stays() {
+                waits.push(rules.let_go(holder.who, holder.in_config, waypoints));
+                waits.push(rules.finished(holder.who));
             }
-            waits.extend(lives[leaving].successor.map(|next| rules.finished(next)));
-            waits.sort_unstable();
-            waits.dedup();
-            waits
-        })
-        .collect();
-    if own.iter().all(Vec::is_empty) {
-        return;
+        }
+        waits.extend(life.successor.map(|next| rules.finished(next)));
+        waits.sort_unstable();
+        waits.dedup();
+        own.push(waits.drain(..));
+    }
+    if own.iter().all(<[_]>::is_empty) {
+        return Vec::new();
     }
     let referred: Graph = lives[start..]
         .iter()
@@ -58,7 +60,6 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
                 .iter()
                 .filter(|holder| holder.who >= start)
                 .map(|holder| holder.who - start)
-                .collect()
         })
         .collect();
     let late_steps = |member: usize| {
@@ -72,7 +73,7 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
         let deleted = |who: &usize| !waypoints[start + who] && is_late(&(start + who));
         !waypoints[start + member] && referred[*member].iter().all(deleted)
     };
-    let groups = loops::parts(&referred);
+    let groups = referred.parts();
     let mut gated = vec![false; lives.len() - start];
     for members in groups.iter().rev() {
         let asked = members.iter().any(|member| gated[*member]);
@@ -110,20 +111,22 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
                 waits.remove(&rules.finished(next));
             }
         }
-        graph.push(waits.into_iter().collect());
+        graph.push(waits);
     }
-    for members in &groups {
+    let mut waits = Vec::new();
+    for members in groups.iter() {
         let through_deletes = through_deletes(members);
         for &member in members {
             for step in late_steps(member) {
                 if through_deletes {
-                    graph[step].extend(&own[member]);
+                    waits.extend(own[member].iter().map(|on| (step, *on)));
                 } else {
-                    graph[step].push(gate_of[member]);
+                    waits.push((step, gate_of[member]));
                 }
             }
         }
     }
+    waits
 }
 
 /// Steps that some step of a staying incarnation waits for, directly or not.
@@ -149,10 +152,11 @@ fn waited_for_by_staying(rules: &Rules<'_>, waypoints: &[bool], graph: &Graph) -
     seen
 }
 
-fn room(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
+fn room(rules: &Rules<'_>, waypoints: &[bool], graph: &Graph) -> Vec<(usize, usize)> {
     let lives = &rules.play.lives;
+    let mut waits = Vec::new();
     if lives.iter().all(|life| life.slots.is_empty()) {
-        return;
+        return waits;
     }
     let makes_room = |step: usize| {
         step < rules.count()
@@ -181,13 +185,14 @@ fn room(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) {
                 if !asked.insert(step) || open.waits(need, step) {
                     continue;
                 }
-                pending.extend(&graph[step]);
+                pending.extend(open.waits_for(step));
                 if makes_room(step) && !graph[step].contains(&need) && open.add(step, need) {
-                    graph[step].push(need);
+                    waits.push((step, need));
                 }
             }
         }
     }
+    waits
 }
 
 /// A graph without loops that grows. It keeps an order of its nodes, so that most questions are
@@ -196,8 +201,20 @@ struct Loopless(Acyclic<DiGraph<(), (), usize>>);
 
 impl Loopless {
     fn new(graph: &Graph) -> Loopless {
-        let copy = loops::copy(graph);
+        let mut copy: DiGraph<(), (), usize> = DiGraph::with_capacity(graph.len(), 0);
+        for _ in 0..graph.len() {
+            copy.add_node(());
+        }
+        for (from, to) in graph.edges() {
+            copy.add_edge(from.into(), to.into(), ());
+        }
         Loopless(Acyclic::try_from_graph(copy).expect("placeholders opened every loop"))
+    }
+
+    /// What a node waits for.
+    fn waits_for(&self, node: usize) -> impl Iterator<Item = usize> {
+        let on = self.0.inner().neighbors(node.into());
+        on.map(|on| on.index())
     }
 
     /// Whether a node waits for another, directly or not. Looks from both in widening circles, an
@@ -268,31 +285,4 @@ impl Circle {
             self.pending.push_back(node);
         }
     }
-}
-
-/// The nodes in an order that respects all waits; among free ones the smallest rank first.
-pub(crate) fn sorted(graph: &Graph, rank: &dyn Fn(usize) -> (usize, usize)) -> Vec<usize> {
-    let mut open: Vec<usize> = vec![0; graph.len()];
-    let mut waiting: Graph = vec![Vec::new(); graph.len()];
-    for (step, waits) in graph.iter().enumerate() {
-        open[step] = waits.len();
-        for &on in waits {
-            waiting[on].push(step);
-        }
-    }
-    let mut ready: BTreeSet<((usize, usize), usize)> = (0..graph.len())
-        .filter(|step| open[*step] == 0)
-        .map(|step| (rank(step), step))
-        .collect();
-    let mut order = Vec::with_capacity(graph.len());
-    while let Some((_, step)) = ready.pop_first() {
-        order.push(step);
-        for &next in &waiting[step] {
-            open[next] -= 1;
-            if open[next] == 0 {
-                ready.insert((rank(next), next));
-            }
-        }
-    }
-    order
 }

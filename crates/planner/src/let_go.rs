@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    loops::{self, Graph},
+    graph::Graph,
+    loops,
     order::{Rules, StepNumber, Which},
 };
 
@@ -74,9 +75,9 @@ pub(crate) fn stuck(rules: &Rules<'_>) -> Stuck {
 
 /// Shortest loops of each strongly connected part, by its first step.
 fn shortest_of_each_part(graph: &Graph) -> impl Iterator<Item = Vec<StepNumber>> {
-    let parts = loops::looping_parts(graph).into_iter();
+    let parts = graph.looping_parts().into_iter();
     parts.flat_map(|part| {
-        let found = loops::shortest_loops(&loops::within(graph, &part));
+        let found = loops::shortest_loops(&graph.within(&part));
         let whole = |walked: Vec<usize>| walked.into_iter().map(|node| part[node]).collect();
         found.into_iter().map(whole).collect::<Vec<_>>()
     })

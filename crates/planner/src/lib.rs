@@ -30,6 +30,7 @@ mod params;
 mod settle;
 
 // Words.
+mod graph;
 mod loops;
 mod plan;
 mod problem;

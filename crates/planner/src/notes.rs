@@ -1,7 +1,8 @@
 //! Remarks of a plan for people.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{cell::LazyCell, collections::BTreeSet};
 
+use indexmap::IndexMap;
 use notation_model::{OutputRef, Segment, Shape, Value};
 
 use crate::{
@@ -17,7 +18,7 @@ pub(crate) fn notes(
     plan: &Plan,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
-    let order = Before::of(plan, play);
+    let order = LazyCell::new(|| Before::of(plan, play));
     for (number, outlook) in survey.outlooks.iter().enumerate() {
         let wanted = &survey.program.wanted[number];
         let id = &wanted.desired.id;
@@ -218,7 +219,7 @@ fn unavailable(play: &Play, waypoints: &[bool], number: usize, old: usize) -> St
 struct Before<'p> {
     plan: &'p Plan,
     play: &'p Play,
-    position: BTreeMap<&'p StepKey, usize>,
+    position: IndexMap<&'p StepKey, usize>,
 }
 
 impl<'p> Before<'p> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    loops::{self, Graph},
+    graph::Graph,
+    loops,
     order::{Asks, Rules, StepNumber, Wait, Which},
 };
 
@@ -24,7 +25,7 @@ pub(crate) fn open(rules: &Rules<'_>, budget: u32) -> Result<Opened, Vec<usize>>
         return Ok(opened);
     }
     loop {
-        let parts = loops::looping_parts(&rules.graph(&opened.waypoints));
+        let parts = rules.graph(&opened.waypoints).looping_parts();
         if parts.is_empty() {
             return Ok(opened);
         }
@@ -49,10 +50,9 @@ pub(crate) fn leaving_loops(rules: &Rules<'_>) -> Vec<bool> {
                 .iter()
                 .filter(|holder| holder.who >= start)
                 .map(|holder| holder.who - start)
-                .collect()
         })
         .collect();
-    for part in loops::looping_parts(&graph) {
+    for part in graph.looping_parts() {
         for node in part {
             waypoints[start + node] = lives[start + node].can_be_bare;
         }
@@ -139,7 +139,7 @@ impl Local {
     fn targets(&self) -> Graph {
         self.waits
             .iter()
-            .map(|waits| waits.iter().map(|(to, _)| *to).collect())
+            .map(|waits| waits.iter().map(|(to, _)| *to))
             .collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{loops::Graph, play::Play};
+use crate::{graph::Graph, play::Play};
 
 /// A step by number: first the last step of each incarnation (`Complete` or `Absent`), then
 /// `Settled` of each cycle, then `Placeholder` of each incarnation.
@@ -225,14 +225,13 @@ impl Rules<'_> {
     /// The whole graph: what each step waits for.
     pub fn graph(&self, waypoints: &[bool]) -> Graph {
         let mut waits = Vec::new();
-        (0..self.count())
-            .map(|step| {
-                waits.clear();
-                if self.exists(step, waypoints) {
-                    self.waits(step, waypoints, &mut waits);
-                }
-                waits.iter().map(|wait| wait.on).collect()
-            })
-            .collect()
+        let mut graph = Graph::default();
+        for step in 0..self.count() {
+            if self.exists(step, waypoints) {
+                self.waits(step, waypoints, &mut waits);
+            }
+            graph.push(waits.drain(..).map(|wait| wait.on));
+        }
+        graph
     }
 }

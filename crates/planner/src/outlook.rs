@@ -102,7 +102,7 @@ pub(crate) fn pair<'p, 'a>(
         written_names: written_names(program),
     };
     let mut problems = Vec::new();
-    for members in &program.components {
+    for members in program.components.iter() {
         for &member in members {
             survey.outlooks[member] = survey.start(member);
         }
@@ -136,7 +136,7 @@ impl Survey<'_, '_> {
         if as_before {
             return;
         }
-        for members in &self.program.components {
+        for members in self.program.components.iter() {
             for &member in members {
                 self.measure(member);
             }

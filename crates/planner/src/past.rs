@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, ops::Deref};
 
+use indexmap::IndexMap;
 use notation_model::{
     DesiredGraph, Incarnation, Record, ResourceId, ResourceType, Standing, TypeSet, Value,
 };
@@ -71,14 +72,17 @@ pub(crate) struct History<'a> {
     pub past: Vec<Past<'a>>,
     /// Old names of renamed records.
     pub renamed: Vec<Incarnation>,
+    /// Where the records of each resource begin. Recorded references are looked up by the
+    /// thousand, each of them somewhere else.
+    first: IndexMap<ResourceId, usize>,
 }
 
 impl<'a> History<'a> {
     /// Records of one resource, oldest generation first.
     pub fn of(&self, resource: &ResourceId) -> std::ops::Range<usize> {
-        let start = self
-            .past
-            .partition_point(|past| past.incarnation.resource < *resource);
+        let Some(&start) = self.first.get(resource) else {
+            return 0..0;
+        };
         let count = self.past[start..]
             .iter()
             .take_while(|past| past.incarnation.resource == *resource)
@@ -94,9 +98,8 @@ impl<'a> History<'a> {
     }
 
     pub fn find(&self, incarnation: &Incarnation) -> Option<usize> {
-        self.past
-            .binary_search_by(|past| past.incarnation.cmp(incarnation))
-            .ok()
+        self.of(&incarnation.resource)
+            .find(|index| self.past[*index].incarnation.generation == incarnation.generation)
     }
 
     /// What a recorded edge means now: the incarnation it was made to, or the current one of
@@ -145,7 +148,16 @@ pub(crate) fn history<'a>(input: &PlanInput<'a>, problems: &mut Vec<PlanProblem>
     if !renames.is_empty() {
         past.sort_by(|one, other| one.incarnation.cmp(&other.incarnation));
     }
-    History { past, renamed }
+    let mut first = IndexMap::with_capacity(past.len());
+    for (index, past) in past.iter().enumerate() {
+        let resource = past.incarnation.resource.clone();
+        first.entry(resource).or_insert(index);
+    }
+    History {
+        past,
+        renamed,
+        first,
+    }
 }
 
 /// Earlier id -> id of today, for records that go on under another id.

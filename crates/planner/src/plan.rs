@@ -224,8 +224,8 @@ pub struct Step {
     pub key: StepKey,
     /// What it must reach.
     pub goal: Goal,
-    /// Steps that come before it.
-    pub after: BTreeSet<StepKey>,
+    /// Steps that come before it, sorted, each once.
+    pub after: Vec<StepKey>,
     /// Why it is there.
     pub why: Why,
     /// What is expected to happen.

@@ -339,7 +339,7 @@ fn finish(lives: Lives<'_, '_>, mut survey: Survey<'_, '_>) -> Result<Plan, Plan
     };
     let writing = Writing::of(&survey, play, &expected);
     if writing.lives.contains(&true) {
-        put_steps(&lives, &survey, &waypoints, &expected, &writing, &mut plan);
+        put_steps(&lives, &survey, &waypoints, expected, &writing, &mut plan);
     }
     put_intended(&lives, &survey, &writing, &mut plan);
     plan.notes = notes(&survey, play, &waypoints, &plan);

@@ -92,8 +92,9 @@ pub(crate) fn play(
     in_scope: &dyn Fn(&notation_model::ResourceId) -> bool,
 ) -> Play {
     let (program, history) = (survey.program, survey.history);
+    let mut place = vec![None; program.wanted.len()];
     let mut lives: Vec<Life> = (0..program.wanted.len())
-        .map(|number| staying(survey, number))
+        .map(|number| staying(survey, number, &mut place))
         .collect();
     let mut life_of_past: BTreeMap<usize, usize> = BTreeMap::new();
     for (number, outlook) in survey.outlooks.iter().enumerate() {
@@ -115,6 +116,7 @@ pub(crate) fn play(
         (declared.unwrap_or(usize::MAX), *index)
     });
     let staying_count = lives.len();
+    lives.reserve_exact(leaving.len());
     for index in leaving {
         life_of_past.insert(index, lives.len());
         let past = &history.past[index];
@@ -142,21 +144,22 @@ pub(crate) fn play(
     }
 }
 
-fn staying(survey: &Survey<'_, '_>, number: usize) -> Life {
+/// `place`, nothing for each, tells where one stands among the needs.
+fn staying(survey: &Survey<'_, '_>, number: usize, place: &mut [Option<usize>]) -> Life {
     let wanted = &survey.program.wanted[number];
     let outlook = &survey.outlooks[number];
-    let mut needs: Vec<Need> = Vec::new();
-    let mut position: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut needs: Vec<Need> = Vec::with_capacity(wanted.edges.len());
     for (to, edge) in &wanted.edges {
         let config = is_config(edge);
-        match position.get(to) {
-            Some(&at) => needs[at].config |= config,
+        match place[*to] {
+            Some(at) => needs[at].config |= config,
             None => {
-                position.insert(*to, needs.len());
+                place[*to] = Some(needs.len());
                 needs.push(Need { to: *to, config });
             }
         }
     }
+    needs.iter().for_each(|need| place[need.to] = None);
     let can_be_bare = match outlook.kept {
         None => wanted.can_be_bare,
         Some(past) => {

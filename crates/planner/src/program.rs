@@ -5,10 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use indexmap::IndexMap;
 use notation_model::{Desired, Edge, Presence, ResourceId, ResourceType, Role, Via};
 
-use crate::{
-    PlanInput, PlanProblem, judge,
-    loops::{self, Graph},
-};
+use crate::{PlanInput, PlanProblem, graph::Graph, judge};
 
 /// One desired resource.
 pub(crate) struct Wanted<'a> {
@@ -29,7 +26,7 @@ pub(crate) struct Program<'a> {
     pub wanted: Vec<Wanted<'a>>,
     pub number: IndexMap<&'a ResourceId, usize>,
     /// Strongly connected parts; what others refer to comes first.
-    pub components: Vec<Vec<usize>>,
+    pub components: Graph,
     /// Parts with a loop, by their first member; members in declaration order.
     pub cycles: Vec<Vec<usize>>,
 }
@@ -163,10 +160,10 @@ pub(crate) fn program<'a>(
         .collect();
     let graph: Graph = wanted
         .iter()
-        .map(|wanted| wanted.edges.iter().map(|(to, _)| *to).collect())
+        .map(|wanted| wanted.edges.iter().map(|(to, _)| *to))
         .collect();
-    let components = loops::parts(&graph);
-    let cycles = loops::looping_parts(&graph);
+    let components = graph.parts();
+    let cycles = graph.looping(&components);
     for (component, members) in components.iter().enumerate() {
         for member in members {
             wanted[*member].component = component;

@@ -1,6 +1,6 @@
 //! The steps of a plan: what has something to do, in order, with what each waits for.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use notation_model::ResourceId;
 
@@ -8,7 +8,7 @@ use crate::{
     Cycle, CycleKey, Forecast, Goal, Plan, PlanInput, Role, Step, StepKey, Subject, Transition,
     Why,
     forecast::{self, Expected},
-    last::{sorted, with_last},
+    last::with_last,
     order::{Rules, Which},
     outlook::Survey,
     play::{Life, Play},
@@ -46,13 +46,13 @@ pub(crate) fn put_steps(
     lives: &Lives<'_, '_>,
     survey: &Survey<'_, '_>,
     waypoints: &[bool],
-    expected: &[Expected],
+    mut expected: Vec<Expected>,
     writing: &Writing,
     plan: &mut Plan,
 ) {
     let (play, rules) = (lives.play, lives.rules);
     let graph = with_last(rules, waypoints);
-    let order = sorted(&graph, &|step| {
+    let order = graph.sorted(&|step| {
         if step >= rules.count() {
             return (0, 0);
         }
@@ -62,7 +62,7 @@ pub(crate) fn put_steps(
             Which::Settled(cycle) => (play.cycles[cycle].first().copied().unwrap_or(0), 2),
         }
     });
-    let kept = |step: usize| {
+    let is_kept = |step: usize| {
         step < rules.count()
             && rules.exists(step, waypoints)
             && match rules.which(step) {
@@ -74,29 +74,37 @@ pub(crate) fn put_steps(
                     .is_some_and(|forecast| forecast.transition != Transition::None),
             }
     };
-    // What each node that is no step of the plan passes on.
-    let mut passed: Vec<Vec<usize>> = vec![Vec::new(); graph.len()];
+    let kept: Vec<bool> = (0..graph.len()).map(is_kept).collect();
+    plan.steps
+        .reserve_exact(kept.iter().filter(|kept| **kept).count());
+    // What each node that is no step of the plan passes on, when it is something.
+    let mut passed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut completing: Vec<Vec<usize>> = vec![Vec::new(); play.cycle_count];
+    let mut after: Vec<usize> = Vec::new();
     for &node in &order {
-        let mut after: BTreeSet<usize> = BTreeSet::new();
+        after.clear();
         for &on in &graph[node] {
-            if kept(on) {
-                after.insert(on);
-            } else {
-                after.extend(&passed[on]);
+            match kept[on] {
+                true => after.push(on),
+                false => after.extend(passed.get(&on).into_iter().flatten()),
             }
         }
+        after.sort_unstable();
+        after.dedup();
         if node < rules.count()
             && let Which::Last(life) = rules.which(node)
             && let Some(cycle) = play.lives[life].cycle
         {
             completing[cycle].push(life);
         }
-        if !kept(node) {
-            passed[node] = after.into_iter().collect();
+        if !kept[node] {
+            if !after.is_empty() {
+                passed.insert(node, after.clone());
+            }
             continue;
         }
-        let after = after.iter().map(|on| key(lives, *on)).collect();
+        let mut after: Vec<StepKey> = after.iter().map(|on| key(lives, *on)).collect();
+        after.sort_unstable();
         let which = rules.which(node);
         let (goal, why, forecast) = match which {
             Which::Settled(_) => (
@@ -111,7 +119,7 @@ pub(crate) fn put_steps(
             Which::Placeholder(life) => (
                 Goal::Placeholder,
                 why_bare(&play.lives[life]),
-                expected[life].placeholder.clone().unwrap_or(NO_FORECAST),
+                expected[life].placeholder.take().unwrap_or(NO_FORECAST),
             ),
             Which::Last(life) => (
                 if play.lives[life].stays() {
@@ -120,7 +128,7 @@ pub(crate) fn put_steps(
                     Goal::Absent
                 },
                 why_last(survey, &play.lives[life]),
-                expected[life].last.clone().unwrap_or(NO_FORECAST),
+                expected[life].last.take().unwrap_or(NO_FORECAST),
             ),
         };
         plan.steps.push(Step {

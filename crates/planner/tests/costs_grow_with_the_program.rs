@@ -1,5 +1,6 @@
-//! Four times the resources are four times the work (`engine.md` §10): counted in allocations,
-//! which do not depend on the machine. Every visit of a graph, a loop or a set makes some.
+//! Four times the resources are four times the work (`engine.md` §10): counted in allocations and
+//! their bytes, which do not depend on the machine. Every set, loop or step found makes some, and
+//! every visit of a graph asks for bytes by the node.
 
 mod world;
 
@@ -9,8 +10,12 @@ use world::{World, program::id};
 const FEW: usize = 60;
 const TIMES: usize = 4;
 
-/// What one plan allocates: of a change from one program to another.
-fn cost(count: usize, program: &dyn Fn(usize, &str) -> String, options: &PlanOptions) -> u64 {
+/// What one plan allocates, how often and how many bytes: of a change from one program to another.
+fn cost(
+    count: usize,
+    program: &dyn Fn(usize, &str) -> String,
+    options: &PlanOptions,
+) -> (u64, u64) {
     let (before, after) = (program(count, "here"), program(count, "there"));
     let world = World::of(&before);
     let mut planned = None;
@@ -19,7 +24,7 @@ fn cost(count: usize, program: &dyn Fn(usize, &str) -> String, options: &PlanOpt
     assert!(!plan.is_quiet(), "there is something to do");
     let gave_up = plan.notes.iter().any(|note| note.code == "greedy_choice");
     assert!(!gave_up, "nothing is left to a greedy choice");
-    cost.count_total
+    (cost.count_total, cost.bytes_total)
 }
 
 #[track_caller]
@@ -32,10 +37,12 @@ fn grows_no_faster_with(
     program: impl Fn(usize, &str) -> String,
     options: impl Fn(usize) -> PlanOptions,
 ) {
-    let few = cost(FEW, &program, &options(FEW));
-    let many = cost(TIMES * FEW, &program, &options(TIMES * FEW));
-    let most = few * TIMES as u64 * 3 / 2;
-    assert!(many <= most, "{few} allocations became {many}");
+    let (few, few_bytes) = cost(FEW, &program, &options(FEW));
+    let (many, many_bytes) = cost(TIMES * FEW, &program, &options(TIMES * FEW));
+    for (what, few, many) in [("allocations", few, many), ("bytes", few_bytes, many_bytes)] {
+        let most = few * TIMES as u64 * 3 / 2;
+        assert!(many <= most, "{few} {what} became {many}");
+    }
 }
 
 /// One part per resource: `first` of the first, `other` of the others.
@@ -140,4 +147,44 @@ fn a_chain_of_pairs_replaced_side_by_side() {
         },
         replace_all,
     );
+}
+
+#[test]
+fn a_chain_replaced_side_by_side() {
+    grows_no_faster_with(
+        |count, _| {
+            each(count, |number| match number {
+                0 => "r0 W".to_owned(),
+                _ => format!("r{number} W code<r{}.arn", number - 1),
+            })
+        },
+        replace_all,
+    );
+}
+
+fn chain_removed(count: usize, when: &str) -> String {
+    let link = |number: usize| match number {
+        0 => "r0 W".to_owned(),
+        _ => format!("r{number} W code<r{}.arn", number - 1),
+    };
+    match when {
+        "here" => each(count, link),
+        _ => String::new(),
+    }
+}
+
+#[test]
+fn a_chain_removed() {
+    grows_no_faster(chain_removed);
+}
+
+/// Ten thousand resources do not fit into the cache next to the processor, a thousand do: what is
+/// asked for by the resource decides how much longer ten times as many take.
+#[test]
+fn removing_asks_for_little_memory() {
+    let count = TIMES * FEW;
+    let (allocations, bytes) = cost(count, &chain_removed, &PlanOptions::default());
+    let each = |total: u64| total / count as u64;
+    assert!(each(allocations) <= 5, "{allocations} allocations");
+    assert!(each(bytes) <= 2600, "{bytes} bytes");
 }

@@ -18,7 +18,6 @@ use crate::{
     deployment::{deployment, options, recorded},
     figure::{Figure, Report, Target},
     free::Free,
-    plans::growth,
     programs::{Program, Shape},
     stopwatch::{Took, timed},
 };
@@ -138,12 +137,23 @@ pub async fn print_growth(report: &mut Report) -> Result<(), Failure> {
                     note: took.note(),
                 });
                 if let Some(before) = before.insert(what, took) {
-                    report.put(&growth(&name, &took, &before));
+                    report.put(&work_growth(&name, &took, &before));
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Ten times the work in at most fifteen times the processor's time: planning is pure work.
+fn work_growth(name: &str, took: &Took, before: &Took) -> Figure {
+    Figure {
+        name: format!("{name}: against a tenth of it"),
+        value: took.work_over(before),
+        unit: "times",
+        target: Target::AtMost(15.0),
+        note: format!("on the wall {:.1} times", took.over(before)),
+    }
 }
 
 async fn kinds(program: Program) -> Result<Vec<(&'static str, Took)>, Failure> {
