@@ -107,14 +107,12 @@ pub(crate) fn notes(
                 Vec::new(),
             );
         }
-        if let Some(old) = outlook
-            .replaces
-            .and_then(|past| play.life_of_past.get(&past))
-            && order.goes_first(*old, number)
+        if let Some(old) = outlook.replaces.and_then(|past| play.life_of_past[past])
+            && order.goes_first(old, number)
         {
             say(
                 "unavailable_while_replaced",
-                unavailable(play, waypoints, number, *old),
+                unavailable(play, waypoints, number, old),
                 Vec::new(),
             );
         }
@@ -145,7 +143,7 @@ fn dropped<'s>(
         .enumerate()
         .filter(|(index, past)| {
             past.gone()
-                && !play.life_of_past.contains_key(index)
+                && play.life_of_past[*index].is_none()
                 && plan.forgotten.contains(&past.original.incarnation)
         });
     dropped.map(|(_, past)| {

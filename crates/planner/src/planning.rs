@@ -269,7 +269,7 @@ fn waived_lives(play: &Play, waived: &BTreeSet<(usize, usize)>) -> BTreeSet<(usi
     waived
         .iter()
         .filter(|(who, _)| play.lives[*who].is_kept())
-        .filter_map(|(who, past)| Some((*who, *play.life_of_past.get(past)?)))
+        .filter_map(|(who, past)| Some((*who, play.life_of_past[*past]?)))
         .collect()
 }
 
@@ -396,8 +396,8 @@ fn restated(
         .iter()
         .enumerate()
         .filter(|(index, past)| {
-            let life = play.life_of_past.get(index);
-            let in_play = life.is_some_and(|life| play.lives[*life].past == Some(*index));
+            let life = play.life_of_past[*index];
+            let in_play = life.is_some_and(|life| play.lives[life].past == Some(*index));
             let dropped = past.gone() && life.is_none() && in_scope(&past.incarnation.resource);
             !in_play && !dropped
         })
@@ -410,10 +410,9 @@ fn restated(
         .map(|record| (record.incarnation.clone(), record))
         .collect();
     for index in play::naming_what_is_lost(survey, play, in_scope) {
-        let life = play.life_of_past.get(&index);
+        let life = play.life_of_past[index];
         // Without a write its config is brought up to date here.
-        let renewed =
-            life.is_some_and(|life| play.lives[*life].stays() && !expected[*life].writes());
+        let renewed = life.is_some_and(|life| play.lives[life].stays() && !expected[life].writes());
         let past = &survey.history.past[index];
         if !renewed && past.record.can_be_bare {
             let as_found = || past.record.clone();

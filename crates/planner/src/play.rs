@@ -83,7 +83,7 @@ pub(crate) struct Play {
     /// Members of each cycle, in declaration order.
     pub cycles: Vec<Vec<usize>>,
     /// Life of each record that is live or made again.
-    pub life_of_past: BTreeMap<usize, usize>,
+    pub life_of_past: Vec<Option<usize>>,
 }
 
 /// Puts the incarnations together. `in_scope` tells which resources this plan is about.
@@ -96,10 +96,10 @@ pub(crate) fn play(
     let mut lives: Vec<Life> = (0..program.wanted.len())
         .map(|number| staying(survey, number, &mut place))
         .collect();
-    let mut life_of_past: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut life_of_past: Vec<Option<usize>> = vec![None; history.past.len()];
     for (number, outlook) in survey.outlooks.iter().enumerate() {
         for past in outlook.kept.into_iter().chain(outlook.made_again) {
-            life_of_past.insert(past, number);
+            life_of_past[past] = Some(number);
         }
     }
     let mut leaving: Vec<usize> = (0..history.past.len())
@@ -107,7 +107,7 @@ pub(crate) fn play(
             let past = &history.past[*index];
             !past.gone()
                 && past.ty.is_some()
-                && !life_of_past.contains_key(index)
+                && life_of_past[*index].is_none()
                 && in_scope(&past.incarnation.resource)
         })
         .collect();
@@ -118,7 +118,7 @@ pub(crate) fn play(
     let staying_count = lives.len();
     lives.reserve_exact(leaving.len());
     for index in leaving {
-        life_of_past.insert(index, lives.len());
+        life_of_past[index] = Some(lives.len());
         let past = &history.past[index];
         lives.push(Life {
             incarnation: past.incarnation.clone(),
@@ -185,7 +185,7 @@ fn staying(survey: &Survey<'_, '_>, number: usize, place: &mut [Option<usize>]) 
 fn recorded_references(
     survey: &Survey<'_, '_>,
     lives: &mut [Life],
-    life_of_past: &BTreeMap<usize, usize>,
+    life_of_past: &[Option<usize>],
     staying_count: usize,
 ) {
     let history = survey.history;
@@ -201,7 +201,7 @@ fn recorded_references(
             let Some(target) = history.meant(&edge.to) else {
                 continue;
             };
-            let life = life_of_past.get(&target).copied();
+            let life = life_of_past[target];
             if history.past[target].gone() {
                 match comes_back(survey, life_of_past, target) {
                     Some(made_again) if in_config => lives[who].missing.push(made_again),
@@ -248,11 +248,11 @@ fn recorded_references(
 /// refers to.
 fn comes_back(
     survey: &Survey<'_, '_>,
-    life_of_past: &BTreeMap<usize, usize>,
+    life_of_past: &[Option<usize>],
     gone: usize,
 ) -> Option<usize> {
     let key = Value::text(survey.history.past[gone].record.key.clone());
-    let life = life_of_past.get(&gone).copied();
+    let life = life_of_past[gone];
     life.filter(|life| survey.outlooks[*life].key.as_ref() == Some(&key))
 }
 
@@ -328,7 +328,7 @@ pub(crate) fn forgotten(
         past.gone()
             && past.ty.is_some()
             && in_scope(&past.incarnation.resource)
-            && !play.life_of_past.contains_key(index)
+            && play.life_of_past[*index].is_none()
     });
     let all: BTreeSet<Incarnation> = gone
         .map(|(_, past)| past.original.incarnation.clone())
