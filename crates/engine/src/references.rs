@@ -48,18 +48,61 @@ pub(crate) fn link(
             found.push((record.incarnation.clone(), edges));
         }
     }
+    let misled: Vec<Incarnation> = live()
+        .filter(|record| record.can_be_bare && !new.contains(&record.incarnation))
+        .filter(|record| names_another(types, records, new, record))
+        .map(|record| record.incarnation.clone())
+        .collect();
     let mut others = BTreeSet::new();
     for (incarnation, edges) in found {
-        let Some(record) = records.get_mut(&incarnation) else {
-            continue;
-        };
-        record.edges.extend(edges);
-        if !new.contains(&incarnation) {
-            record.version += 1;
+        if let Some(record) = records.get_mut(&incarnation) {
+            record.edges.extend(edges);
             others.insert(incarnation);
         }
     }
+    for incarnation in misled {
+        if let Some(record) = records.get_mut(&incarnation) {
+            record.can_be_bare = false;
+            others.insert(incarnation);
+        }
+    }
+    others.retain(|other| !new.contains(other));
+    for other in &others {
+        if let Some(record) = records.get_mut(other) {
+            record.version += 1;
+        }
+    }
     others
+}
+
+/// Whether a field that holds names, in the recorded config, another object than the one that its
+/// resource has by now. Nobody looks whether that one is still there, so it is not gone back to.
+fn names_another(
+    types: &TypeSet,
+    records: &BTreeMap<Incarnation, Record>,
+    new: &BTreeSet<Incarnation>,
+    holder: &Record,
+) -> bool {
+    holder.edges.iter().any(|edge| {
+        let (Via::Config(place), true) = (&edge.via, edge.holds) else {
+            return false;
+        };
+        let of_resource = |incarnation: &&Incarnation| incarnation.resource == edge.to.resource;
+        let meant = match records.contains_key(&edge.to) {
+            true => new.get(&edge.to),
+            false => new.iter().find(of_resource),
+        };
+        let Some(meant) = meant.and_then(|meant| records.get(meant)) else {
+            return false;
+        };
+        let field = place.split(['.', '[']).next().unwrap_or(place);
+        let mut texts = Vec::new();
+        if let Some(value) = holder.config.get(field) {
+            put_texts(value, &mut texts);
+        }
+        let names = names(types, meant);
+        !texts.iter().any(|text| names.contains(text))
+    })
 }
 
 /// What stays the same of an object: its key, its stable outputs.

@@ -44,6 +44,8 @@ enum Move {
         program: Vec<Wanted>,
         who: usize,
     },
+    /// Forgotten, and taken away at the console.
+    Forgotten(usize),
     /// Taken away at the console, whoever refers to it.
     TakenAway(usize),
     /// Its bindings are taken off at the console.
@@ -97,6 +99,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         1 => cut().prop_map(|cut| Move::Destroy { cut }),
         1 => Just(Move::Refresh),
         2 => imported,
+        1 => who().prop_map(Move::Forgotten),
         2 => who().prop_map(Move::TakenAway),
         1 => who().prop_map(Move::Unbound),
         1 => who().prop_map(Move::MadeAnew),
@@ -172,11 +175,21 @@ impl Game {
         assert_eq!(bench.cloud.names(), [kept.key.to_string()]);
     }
 
+    /// Keys of what is left behind.
+    async fn forget(&self, who: usize) -> Vec<String> {
+        let mut behind = Vec::new();
+        for known in [id(IDS[who]), id(&format!("{}2", IDS[who]))] {
+            let left = forget(&self.bench.session, &known, &RunOptions::default()).await;
+            behind.extend(left.unwrap_or_default().into_iter().map(|left| left.key));
+        }
+        behind
+    }
+
     async fn one(&mut self, one: Move) {
         let mut options = RunOptions::default();
         self.by_hand |= matches!(
             one,
-            Move::TakenAway(_) | Move::Unbound(_) | Move::MadeAnew(_)
+            Move::Forgotten(_) | Move::TakenAway(_) | Move::Unbound(_) | Move::MadeAnew(_)
         );
         match one {
             Move::Deploy {
@@ -246,20 +259,21 @@ impl Game {
                 }
                 // Its tags may name the id that it had.
                 options.plan.adopt.insert(resource.clone());
-                let mut behind = Vec::new();
-                for known in [id(IDS[who]), id(&format!("{}2", IDS[who]))] {
-                    let left = forget(&self.bench.session, &known, &options).await;
-                    behind.extend(left.unwrap_or_default());
-                }
+                let behind = self.forget(who).await;
                 import(&self.bench.session, &graph, &resource, &key, &options)
                     .await
                     .unwrap();
                 // One command imports one object.
-                for behind in behind.iter().filter(|behind| behind.key != key) {
-                    self.bench.cloud.take_away(&behind.key);
+                for left in behind.iter().filter(|left| **left != key) {
+                    self.bench.cloud.take_away(left);
                 }
                 self.deploy(&next, &RunOptions::default(), 0).await;
                 self.program = next;
+            }
+            Move::Forgotten(who) => {
+                for left in self.forget(who).await {
+                    self.bench.cloud.take_away(&left);
+                }
             }
             Move::TakenAway(who) => {
                 if let Some(key) = self.key(who) {

@@ -212,6 +212,41 @@ async fn an_imported_object_refers_to_what_it_falls_back_to_as_well() {
 }
 
 #[tokio::test]
+async fn a_config_that_names_a_forgotten_object_is_not_gone_back_to() {
+    // Nobody looks whether it is still there, also when its resource has another one by now.
+    let before = Program::new([
+        worker("a"),
+        worker("c").made_with("a").binds("c"),
+        worker("other"),
+    ]);
+    let alone = Program::new([worker("a")]);
+    for imported in [false, true] {
+        let bench = Bench::new();
+        bench.done(&before).await;
+        for name in ["a", "other"] {
+            forget(&bench.session, &id(name), &bench.options)
+                .await
+                .unwrap();
+        }
+        let mut options = bench.options.clone();
+        options.plan.adopt.insert(id("a"));
+        if imported {
+            let graph = alone.graph();
+            import(&bench.session, &graph, &id("a"), "shop-dev-other", &options)
+                .await
+                .unwrap();
+        } else {
+            bench.cloud.take_away("shop-dev-other");
+        }
+        bench.cloud.take_away("shop-dev-a");
+        let report = bench.destroy().await.unwrap();
+        assert!(report.failed.is_empty(), "{:?}", report.failed);
+        assert_eq!(bench.cloud.refusals(), Vec::<String>::new());
+        assert_eq!(bench.cloud.names(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
 async fn an_imported_member_that_holds_itself_lets_go_before_it_is_deleted() {
     let bench = Bench::new();
     let itself = Program::new([worker("a").binds("a")]);

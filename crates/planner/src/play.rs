@@ -199,6 +199,8 @@ fn recorded_references(
         for edge in &history.past[past].record.edges {
             let in_config = matches!(edge.via, Via::Config(_));
             let Some(target) = history.meant(&edge.to) else {
+                // Forgotten: nobody looks whether it is there.
+                lives[who].can_be_bare &= !in_config;
                 continue;
             };
             let life = life_of_past[target];
