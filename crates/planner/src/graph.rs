@@ -20,6 +20,14 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
+    /// Without nodes, with room for so many.
+    pub fn with_room(nodes: usize) -> Graph {
+        Graph {
+            targets: Vec::with_capacity(nodes),
+            ends: Vec::with_capacity(nodes),
+        }
+    }
+
     /// How many nodes.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -90,13 +98,16 @@ impl Graph {
         begin..self.ends[node]
     }
 
-    /// Strongly connected parts, each sorted; a part comes before those that lead to it. By
-    /// Tarjan's algorithm, which touches each edge once.
+    /// Strongly connected parts, each sorted; a part comes before those that lead to it.
     pub fn parts(&self) -> Graph {
+        let mut parts = Graph::with_room(self.len());
+        self.each_part(|part| parts.push(part.iter().copied()));
+        parts
+    }
+
+    /// Finds the parts by Tarjan's algorithm, which touches each edge once.
+    fn each_part(&self, mut found: impl FnMut(&[usize])) {
         const CLOSED: usize = usize::MAX;
-        let mut parts = Graph::default();
-        parts.targets.reserve(self.len());
-        parts.ends.reserve(self.len());
         // When each node was met, from 1; the earliest one still open that it leads to.
         let mut met: Vec<usize> = vec![0; self.len()];
         let mut low: Vec<usize> = vec![0; self.len()];
@@ -136,27 +147,31 @@ impl Graph {
                     open[first..]
                         .iter()
                         .for_each(|member| met[*member] = CLOSED);
-                    parts.push(open.drain(first..));
+                    found(&open[first..]);
+                    open.truncate(first);
                 }
             }
         }
-        parts
     }
 
     /// Parts that have a loop, ordered by their first node.
     pub fn looping_parts(&self) -> Vec<Vec<usize>> {
-        self.looping(&self.parts())
+        let mut looping: Vec<Vec<usize>> = Vec::new();
+        self.each_part(|part| {
+            if self.has_loop(part) {
+                looping.push(part.to_vec());
+            }
+        });
+        looping.sort_unstable_by_key(|part| part[0]);
+        looping
     }
 
-    /// Those of these parts that have a loop, ordered by their first node.
-    pub fn looping(&self, parts: &Graph) -> Vec<Vec<usize>> {
-        let loops = |part: &&[usize]| match part {
+    /// Whether a part has a loop.
+    pub fn has_loop(&self, part: &[usize]) -> bool {
+        match part {
             [alone] => self[*alone].contains(alone),
             _ => true,
-        };
-        let mut found: Vec<Vec<usize>> = parts.iter().filter(loops).map(<[_]>::to_vec).collect();
-        found.sort_unstable_by_key(|part| part[0]);
-        found
+        }
     }
 
     /// The nodes in an order in which each comes after those that it leads to; among free ones the
@@ -193,8 +208,7 @@ impl Index<usize> for Graph {
 impl<T: IntoIterator<Item = usize>> FromIterator<T> for Graph {
     fn from_iter<N: IntoIterator<Item = T>>(nodes: N) -> Graph {
         let nodes = nodes.into_iter();
-        let mut graph = Graph::default();
-        graph.ends.reserve(nodes.size_hint().0);
+        let mut graph = Graph::with_room(nodes.size_hint().0);
         nodes.for_each(|targets| graph.push(targets));
         graph
     }

@@ -37,7 +37,7 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) -> Vec<(usize,
     let is_late = |step: &usize| !urgent[*step];
     // What each leaving one waits for on its own account.
     let mut waits = Vec::new();
-    let mut own = Graph::default();
+    let mut own = Graph::with_room(lives.len() - start);
     for life in &lives[start..] {
         for holder in &life.holders {
             if lives[holder.who].stays() {

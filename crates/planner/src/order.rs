@@ -52,10 +52,12 @@ impl Rules<'_> {
         self.play.lives.len() + self.play.cycle_count + life
     }
 
-    /// Nothing leaves and nothing reverts to what is made again: no release, no slot.
+    /// Nobody refers to what leaves, nothing takes its place, and nothing reverts to what is made
+    /// again: no release, no slot.
     pub fn only_needs(&self) -> bool {
-        let lives = &self.play.lives;
-        lives.len() == self.play.staying && lives.iter().all(|life| life.missing.is_empty())
+        let mut lives = self.play.lives.iter();
+        lives
+            .all(|life| life.holders.is_empty() && life.slots.is_empty() && life.missing.is_empty())
     }
 
     /// True where no loop can be: only needs, and every member of a cycle exists already.
@@ -225,7 +227,7 @@ impl Rules<'_> {
     /// The whole graph: what each step waits for.
     pub fn graph(&self, waypoints: &[bool]) -> Graph {
         let mut waits = Vec::new();
-        let mut graph = Graph::default();
+        let mut graph = Graph::with_room(self.count());
         for step in 0..self.count() {
             if self.exists(step, waypoints) {
                 self.waits(step, waypoints, &mut waits);

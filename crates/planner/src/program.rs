@@ -163,7 +163,9 @@ pub(crate) fn program<'a>(
         .map(|wanted| wanted.edges.iter().map(|(to, _)| *to))
         .collect();
     let components = graph.parts();
-    let cycles = graph.looping(&components);
+    let looping = components.iter().filter(|part| graph.has_loop(part));
+    let mut cycles: Vec<Vec<usize>> = looping.map(<[_]>::to_vec).collect();
+    cycles.sort_unstable_by_key(|members| members[0]);
     for (component, members) in components.iter().enumerate() {
         for member in members {
             wanted[*member].component = component;
