@@ -43,6 +43,7 @@ pub(crate) fn link(
     for record in live() {
         let is_new = new.contains(&record.incarnation);
         let mut edges = named(types, record, &called);
+        edges.extend(under_former_ids(records, new, record));
         edges.retain(|edge| (is_new || new.contains(&edge.to)) && !record.edges.contains(edge));
         if !edges.is_empty() {
             found.push((record.incarnation.clone(), edges));
@@ -73,6 +74,28 @@ pub(crate) fn link(
         }
     }
     others
+}
+
+/// What a record refers to by an id that something new had before: also what it may refer to, being
+/// in doubt.
+fn under_former_ids(
+    records: &BTreeMap<Incarnation, Record>,
+    new: &BTreeSet<Incarnation>,
+    holder: &Record,
+) -> Vec<RecordedEdge> {
+    let mut edges = Vec::new();
+    let dangling = |edge: &&RecordedEdge| !records.contains_key(&edge.to);
+    for edge in holder.edges.iter().filter(dangling) {
+        let had_it = |to: &&Incarnation| {
+            let record = records.get(*to);
+            record.is_some_and(|record| record.former.contains(&edge.to.resource))
+        };
+        edges.extend(new.iter().filter(had_it).map(|to| RecordedEdge {
+            to: to.clone(),
+            ..edge.clone()
+        }));
+    }
+    edges
 }
 
 /// Whether a field that holds names, in the recorded config, another object than the one that its

@@ -112,6 +112,12 @@ struct Game {
     program: Program,
     /// Something was done by hand since the last look: not to look then is to be wrong.
     by_hand: bool,
+    /// Who went by another id once.
+    renamed: [bool; IDS.len()],
+    /// Somebody has an id again under which it was renamed: its name may have been another's that
+    /// was taken away by hand, whom others still name. Who has it now is held by them, which no
+    /// record tells; the provider says so, and the delete is repeated.
+    names_moved: bool,
 }
 
 impl Game {
@@ -119,6 +125,20 @@ impl Game {
     fn key(&self, who: usize) -> Option<String> {
         let mut names = self.bench.cloud.names().into_iter().rev();
         names.find(|name| name.starts_with(&format!("shop-dev-{}", IDS[who])))
+    }
+
+    fn goes_on_with(&mut self, wanted: &[Wanted]) {
+        for (who, wanted) in wanted.iter().enumerate().filter(|(_, one)| one.declared) {
+            self.names_moved |= self.renamed[who] && !wanted.renamed;
+            self.renamed[who] |= wanted.renamed;
+        }
+        self.program = program(wanted);
+    }
+
+    fn nothing_was_refused(&self) {
+        let mut refused = self.bench.cloud.refusals();
+        refused.retain(|refusal| !(self.names_moved && refusal.contains(" is held by ")));
+        assert_eq!(refused, Vec::<String>::new());
     }
 
     fn is_deployable(&self, program: &Program) -> bool {
@@ -148,7 +168,7 @@ impl Game {
                 None => assert_eq!(error.code(), "plan::unknown_id", "{error}"),
             },
         }
-        assert_eq!(self.bench.cloud.refusals(), Vec::<String>::new());
+        self.nothing_was_refused();
     }
 
     /// What the help of a mixed state says: one of them is kept, without its references and with
@@ -224,9 +244,9 @@ impl Game {
                         .cloud
                         .fault(Fault::new("write", IDS[who], what, 1));
                 }
+                self.goes_on_with(&wanted);
                 self.deploy(&next, &options, cut).await;
                 self.bench.cloud.forget_faults();
-                self.program = next;
             }
             Move::Again { cut } => self.deploy(&self.program, &options, cut).await,
             Move::Destroy { cut } => {
@@ -267,8 +287,8 @@ impl Game {
                 for left in behind.iter().filter(|left| **left != key) {
                     self.bench.cloud.take_away(left);
                 }
+                self.goes_on_with(&wanted);
                 self.deploy(&next, &RunOptions::default(), 0).await;
-                self.program = next;
             }
             Move::Forgotten(who) => {
                 for left in self.forget(who).await {
@@ -312,6 +332,8 @@ async fn play(moves: Vec<Move>) {
         bench: Bench::new(),
         program: Program::default(),
         by_hand: false,
+        renamed: [false; IDS.len()],
+        names_moved: false,
     };
     for one in moves {
         game.one(one).await;
@@ -322,7 +344,7 @@ async fn play(moves: Vec<Move>) {
     }
     let report = game.bench.destroy().await.unwrap();
     assert!(report.failed.is_empty(), "{:?}", report.failed);
-    assert_eq!(game.bench.cloud.refusals(), Vec::<String>::new());
+    game.nothing_was_refused();
     assert_eq!(game.bench.cloud.names(), Vec::<String>::new());
     game.bench.consistent().await;
 }

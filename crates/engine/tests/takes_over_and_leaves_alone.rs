@@ -3,9 +3,12 @@
 
 mod support;
 
-use notation_engine::{EngineError, Planned, StepError, forget, import, plan, refresh};
+use std::sync::Arc;
+
+use notation_engine::{EngineError, Planned, StepError, deploy, forget, import, plan, refresh};
 use support::{
     Bench, Cloud, Program,
+    power::{Power, powered},
     program::{id, resource, worker},
 };
 
@@ -209,6 +212,43 @@ async fn an_imported_object_refers_to_what_it_falls_back_to_as_well() {
     bench.done(&bound).await;
     assert_eq!(bench.cloud.refusals(), Vec::<String>::new());
     bench.quiet(&bound).await;
+}
+
+#[tokio::test]
+async fn who_may_refer_to_an_id_of_before_may_refer_to_what_is_imported_under_another() {
+    // Cut off at every seam, also while it is open whether b was bound.
+    let one = Program::new([worker("d2").named("another").formerly("d")]);
+    let mut imports = 0;
+    for seam in 1..40 {
+        let bench = Bench::new();
+        let power = Power::cut_at(seam);
+        let session = powered(&bench, &power);
+        let pair = Program::new([worker("b").binds("d"), worker("d").binds("b")]);
+        tokio::select! {
+            ended = deploy(&session, Arc::new(pair.graph()), &bench.options) => drop(ended.unwrap()),
+            () = power.went() => {}
+        }
+        if bench.cloud.object("shop-dev-d").is_none() {
+            continue;
+        }
+        let _ = forget(&bench.session, &id("d"), &bench.options).await;
+        let mut options = bench.options.clone();
+        options.plan.adopt.insert(id("d2"));
+        import(
+            &bench.session,
+            &one.graph(),
+            &id("d2"),
+            "shop-dev-d",
+            &options,
+        )
+        .await
+        .unwrap();
+        imports += 1;
+        let report = bench.deploy(&one).await.unwrap();
+        assert!(report.failed.is_empty(), "{seam}: {:?}", report.failed);
+        assert_eq!(bench.cloud.names(), ["another"], "{seam}");
+    }
+    assert!(imports > 5, "{imports}");
 }
 
 #[tokio::test]
