@@ -19,7 +19,7 @@ use crate::{
     figure::{Figure, Report, Target},
     free::Free,
     programs::{Program, Shape},
-    stopwatch::{Took, timed, timed_in_turn},
+    stopwatch::{Took, timed},
 };
 
 /// Programs that are one cycle after the other, how many placeholders each needs, and the least
@@ -125,22 +125,21 @@ pub async fn print_growth(report: &mut Report) -> Result<(), Failure> {
         Shape::Pairs,
         Shape::Ring,
     ] {
-        let sizes = [1_000, 10_000];
-        let few = kinds(Program::new(shape, sizes[0])).await?;
-        let many = kinds(Program::new(shape, sizes[1])).await?;
-        for (few, many) in few.iter().zip(&many) {
-            let took = timed_in_turn([&mut || few.plan(), &mut || many.plan()])?;
-            let name = |count: usize| format!("planner: {shape} {count}, {}", few.what);
-            for (count, took) in sizes.into_iter().zip(&took) {
+        let mut before: BTreeMap<&str, Took> = BTreeMap::new();
+        for count in [1_000, 10_000] {
+            for (what, took) in kinds(Program::new(shape, count)).await? {
+                let name = format!("planner: {shape} {count}, {what}");
                 report.put(&Figure {
-                    name: name(count),
+                    name: name.clone(),
                     value: took.median_ms,
                     unit: "ms",
                     target: Target::None,
                     note: took.note(),
                 });
+                if let Some(before) = before.insert(what, took) {
+                    report.put(&work_growth(&name, &took, &before));
+                }
             }
-            report.put(&work_growth(&name(sizes[1]), &took[1], &took[0]));
         }
     }
     Ok(())
@@ -157,42 +156,29 @@ fn work_growth(name: &str, took: &Took, before: &Took) -> Figure {
     }
 }
 
-/// One kind of work: a plan from what is recorded to a program.
-struct Kind {
-    what: &'static str,
-    desired: Arc<DesiredGraph>,
-    prior: Arc<Prior>,
-}
-
-impl Kind {
-    fn plan(&self) -> Result<Plan, Failure> {
-        plan_with(&self.desired, &self.prior, &PlanOptions::default())
+async fn kinds(program: Program) -> Result<Vec<(&'static str, Took)>, Failure> {
+    let here = Program {
+        fixed_in: Some("here"),
+        ..program
     }
-}
-
-async fn kinds(program: Program) -> Result<Vec<Kind>, Failure> {
-    let placed = |fixed_in| {
-        Program {
-            fixed_in,
-            ..program
-        }
-        .graph()
-        .map(Arc::new)
+    .graph()?;
+    let there = Program {
+        fixed_in: Some("there"),
+        ..program
+    }
+    .graph()?;
+    let (new, _) = timed_plan(&here, &Prior::default()).await?;
+    let prior = Prior {
+        records: recorded(here.clone()).await?,
     };
-    let (here, there) = (placed(Some("here"))?, placed(Some("there"))?);
-    let prior = Arc::new(Prior {
-        records: recorded(DesiredGraph::clone(&here)).await?,
-    });
-    let kind = |what, desired: &Arc<DesiredGraph>, prior: &Arc<Prior>| Kind {
-        what,
-        desired: desired.clone(),
-        prior: prior.clone(),
-    };
+    let (same, _) = timed_plan(&here, &prior).await?;
+    let (replaced, _) = timed_plan(&there, &prior).await?;
+    let (removed, _) = timed_plan(&DesiredGraph::default(), &prior).await?;
     Ok(vec![
-        kind("all new", &here, &Arc::default()),
-        kind("nothing to do", &here, &prior),
-        kind("all replaced in place", &there, &prior),
-        kind("removed", &Arc::default(), &prior),
+        ("all new", new),
+        ("nothing to do", same),
+        ("all replaced in place", replaced),
+        ("removed", removed),
     ])
 }
 

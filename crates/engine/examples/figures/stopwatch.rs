@@ -52,72 +52,29 @@ impl Took {
 pub async fn timed<T>(
     mut work: impl AsyncFnMut() -> Result<T, Failure>,
 ) -> Result<(Took, T), Failure> {
-    let mut times = Times::new();
+    let mut walls = Vec::with_capacity(TIMES);
     let mut last = None;
+    let mut cpus = Vec::with_capacity(TIMES);
+    let mut other = vec![0u64; CACHES];
     for _ in 0..TIMES {
         drop(last.take());
-        let begun = times.begin();
-        last = Some(work().await?);
-        times.end(begun);
-    }
-    Ok((times.took(), last.ok_or("nothing was timed")?))
-}
-
-/// Does two things five times in turn, so that whatever else the machine does falls on both.
-pub fn timed_in_turn<T>(
-    mut works: [&mut dyn FnMut() -> Result<T, Failure>; 2],
-) -> Result<[Took; 2], Failure> {
-    let mut times = [Times::new(), Times::new()];
-    for _ in 0..TIMES {
-        for (work, times) in works.iter_mut().zip(&mut times) {
-            let begun = times.begin();
-            let given = work()?;
-            times.end(begun);
-            drop(given);
-        }
-    }
-    Ok(times.map(|times| times.took()))
-}
-
-/// What doing something took, each time.
-struct Times {
-    walls: Vec<f64>,
-    cpus: Vec<f64>,
-    /// Fills the caches with something else.
-    other: Vec<u64>,
-}
-
-impl Times {
-    fn new() -> Times {
-        Times {
-            walls: Vec::with_capacity(TIMES),
-            cpus: Vec::with_capacity(TIMES),
-            other: vec![0; CACHES],
-        }
-    }
-
-    fn begin(&mut self) -> (Instant, Duration) {
-        for word in self.other.iter_mut().step_by(LINE) {
+        for word in other.iter_mut().step_by(LINE) {
             *word += 1;
         }
-        black_box(&self.other);
-        (Instant::now(), cpu_time())
+        black_box(&other);
+        let (wall, before) = (Instant::now(), cpu_time());
+        last = Some(work().await?);
+        walls.push(ms(wall.elapsed()));
+        cpus.push(ms(cpu_time().saturating_sub(before)));
     }
-
-    fn end(&mut self, (wall, cpu): (Instant, Duration)) {
-        self.walls.push(ms(wall.elapsed()));
-        self.cpus.push(ms(cpu_time().saturating_sub(cpu)));
-    }
-
-    fn took(mut self) -> Took {
-        self.walls.sort_by(f64::total_cmp);
-        self.cpus.sort_by(f64::total_cmp);
-        Took {
-            median_ms: self.walls[TIMES / 2],
-            least_ms: self.walls[0],
-            cpu_ms: self.cpus[TIMES / 2],
-        }
-    }
+    walls.sort_by(f64::total_cmp);
+    cpus.sort_by(f64::total_cmp);
+    let took = Took {
+        median_ms: walls[TIMES / 2],
+        least_ms: walls[0],
+        cpu_ms: cpus[TIMES / 2],
+    };
+    Ok((took, last.ok_or("nothing was timed")?))
 }
 
 /// Milliseconds.
