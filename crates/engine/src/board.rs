@@ -6,7 +6,7 @@ use notation_model::{ResourceId, TypeName};
 use notation_planner::{Step, StepKey, Subject, Transition};
 
 use crate::{
-    Blocked, BlockedStep, DoneStep, EngineEvent, FailedStep, OnFailure, StepError, StepEvent,
+    Blocked, BlockedStep, DoneStep, EngineEvent, FailedStep, StepError, StepEvent,
     run::{Run, resource_of},
     step,
     step_end::StepEnd,
@@ -149,10 +149,7 @@ impl<'r> Board<'r> {
                 self.tell_failed(index, &failed);
                 self.played.failed.push(failed);
                 self.state[index] = State::Failed;
-                if self.run.line.options.on_failure == OnFailure::Stop {
-                    let stopped = &self.run.line.stopped;
-                    stopped.store(true, std::sync::atomic::Ordering::Relaxed);
-                }
+                self.run.line.failed();
                 self.block(index);
             }
             StepEnd::Met { incarnation, found } => {

@@ -105,6 +105,8 @@ impl Line {
                 drop(slot);
                 return self.not_started(&job, attempt + 1).await;
             }
+            let held = self.still_held().await;
+            held.map_err(|error| CallEnd::Failed { error, attempt })?;
             attempt += 1;
             let tell = |event: fn(StepEvent) -> EngineEvent, error: Option<String>| {
                 self.session.sink.event(&event(StepEvent {
@@ -169,8 +171,12 @@ impl Line {
                         Err(error) => Err(CallEnd::Failed { error, attempt }),
                     };
                 }
-                Next::LeaveOpen(error) => return Err(CallEnd::Failed { error, attempt }),
+                Next::LeaveOpen(error) => {
+                    self.failed();
+                    return Err(CallEnd::Failed { error, attempt });
+                }
                 Next::Fail(error) => {
+                    self.failed();
                     let event = Event::Failed {
                         error: error.to_string(),
                     };
@@ -190,6 +196,7 @@ impl Line {
                 }
             }
         }
+        self.failed();
         let error = StepError::Attempts {
             attempts: attempt,
             last,
@@ -230,7 +237,7 @@ impl Line {
     /// The run stops before the call: the intent is closed, unless it is an earlier run's, whose
     /// outcome is still not known.
     async fn not_started(&self, job: &Job, attempt: u32) -> Result<Carried, CallEnd> {
-        if job.taken.same.is_none() && !self.stopped.load(Ordering::Relaxed) {
+        if job.taken.same.is_none() && !self.lost.load(Ordering::Relaxed) {
             let event = Event::Outcome(Outcome::Closed);
             let entry = self.entry(&job.step, attempt, event);
             self.append(vec![entry], Vec::new())

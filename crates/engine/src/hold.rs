@@ -1,14 +1,20 @@
 //! Taking, keeping and giving back the right to change a deployment (`engine.md` §7, *Hold*).
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use notation_state::{Acquired, Claim, Fence, Hold, RENEW_MS, RunId, StoreError};
-use tokio::task::JoinHandle;
+use tokio::{sync::Mutex, task::JoinHandle};
 
 use crate::{EngineError, EngineEvent, HoldWait, Session};
 
 /// How often a run that waits asks again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// For how long the store is believed that the hold is this run's.
+const BELIEVED_MS: u64 = 100;
 
 /// A hold that is renewed as long as this lives.
 pub(crate) struct Held {
@@ -103,5 +109,49 @@ async fn renew(session: Session, hold: Hold) {
             }
             Err(error) => tracing::warn!(%error, "the hold could not be renewed"),
         }
+    }
+}
+
+/// When the store last took something under the hold, so that it was this run's then.
+///
+/// An append is refused once another run has the hold, a call to a provider is not. So no call
+/// begins on an older word than [`BELIEVED_MS`]: a run that slept while its hold was taken asks
+/// first. (What was under way when it fell asleep is the other run's to look for.)
+#[derive(Debug, Default)]
+pub(crate) struct LastWord {
+    /// In milliseconds since 1970; 0 for never.
+    at_ms: AtomicU64,
+    asks: Mutex<()>,
+}
+
+impl LastWord {
+    /// The store took something that was sent at this time.
+    pub(crate) fn heard(&self, sent_ms: u64) {
+        self.at_ms.store(sent_ms, Ordering::Relaxed);
+    }
+
+    /// True when it is too old, or of a time that is still to come: clocks jump.
+    fn is_old(&self, now_ms: u64) -> bool {
+        self.at_ms.load(Ordering::Relaxed).abs_diff(now_ms) > BELIEVED_MS
+    }
+
+    /// Asks the store, unless it said so a moment ago. Whoever else asks meanwhile hears the same
+    /// answer.
+    ///
+    /// Errors: `Fenced` when the hold is another run's.
+    pub(crate) async fn again(&self, session: &Session, hold: &Hold) -> Result<(), StoreError> {
+        if !self.is_old(session.clock.now_ms()) {
+            return Ok(());
+        }
+        let _asking = self.asks.lock().await;
+        let now_ms = session.clock.now_ms();
+        if self.is_old(now_ms) {
+            let Session {
+                store, deployment, ..
+            } = session;
+            store.renew(deployment, hold, now_ms).await?;
+            self.heard(now_ms);
+        }
+        Ok(())
     }
 }

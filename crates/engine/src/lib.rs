@@ -7,6 +7,7 @@ mod aim;
 mod board;
 mod call;
 mod clock;
+mod commit;
 mod draft;
 mod error;
 mod event;

@@ -11,20 +11,27 @@ use std::{
 use notation_model::{Owner, Record, ResourceId};
 use notation_state::{Batch, Change, Entry, Event, Hold, OpenIntent, Outcome, StoreError};
 
-use crate::{RunOptions, Session, StepError, limits::Limits, look::Looker, sensitive::Sensitive};
+use crate::{
+    OnFailure, RunOptions, Session, StepError, hold::LastWord, limits::Limits, look::Looker,
+    sensitive::Sensitive,
+};
 
 /// What every call of a run needs.
 pub(crate) struct Line {
     pub session: Session,
     pub hold: Hold,
+    /// When that hold was last seen to be this run's.
+    pub last_word: LastWord,
     pub limits: Limits,
     pub options: RunOptions,
     /// Earlier ids of the program's resources.
     pub former: BTreeMap<ResourceId, Vec<ResourceId>>,
     /// What the program makes of secrets.
     pub sensitive: Sensitive,
-    /// No new call: state cannot be written, or a failure ends the run.
+    /// No new call: a failure ends the run.
     pub stopped: AtomicBool,
+    /// No new call: state cannot be written, or the hold is another run's.
+    pub lost: AtomicBool,
     /// No new call: an object of ours was met that no record knows, and everything is planned
     /// once more.
     pub met: AtomicBool,
@@ -38,8 +45,28 @@ impl Line {
     /// True when no new call shall start.
     pub(crate) fn stops(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+            || self.lost.load(Ordering::Relaxed)
             || self.met.load(Ordering::Relaxed)
             || self.session.interrupt.is_given()
+    }
+
+    /// Something failed: that ends the run when it was asked for, before whoever waits for a turn
+    /// to call gets it.
+    pub(crate) fn failed(&self) {
+        if self.options.on_failure == OnFailure::Stop {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes sure that the hold is still this run's, right before a call.
+    pub(crate) async fn still_held(&self) -> Result<(), StepError> {
+        let told = self.last_word.again(&self.session, &self.hold).await;
+        told.map_err(|error| self.lose(error))
+    }
+
+    fn lose(&self, error: StoreError) -> StepError {
+        self.lost.store(true, Ordering::Relaxed);
+        StepError::Store(Arc::new(error))
     }
 
     /// Writes journal lines and changes. A store that fails ends the run: without a journal
@@ -53,13 +80,11 @@ impl Line {
             store, deployment, ..
         } = &self.session;
         let batch = Batch { entries, changes };
-        store
-            .append(deployment, &self.hold, batch)
-            .await
-            .map_err(|error: StoreError| {
-                self.stopped.store(true, Ordering::Relaxed);
-                StepError::Store(Arc::new(error))
-            })
+        let sent_ms = self.session.clock.now_ms();
+        let appended = store.append(deployment, &self.hold, batch).await;
+        appended.map_err(|error| self.lose(error))?;
+        self.last_word.heard(sent_ms);
+        Ok(())
     }
 
     /// A journal line of now.

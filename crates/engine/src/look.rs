@@ -42,7 +42,8 @@ pub(crate) enum Looked {
 
 impl Looker<'_> {
     /// Looks for the object that a create of `owner` was to make under `key` (empty when only
-    /// the server knows it). An absence counts once the type's reads no longer lag.
+    /// the server knows it). What is seen counts once the type's reads no longer lag: neither is
+    /// what was made missed, nor what was deleted before taken for it.
     pub(crate) async fn for_created(
         &self,
         ty: &ResourceType,
@@ -50,12 +51,13 @@ impl Looker<'_> {
         key: &str,
         former: &[ResourceId],
     ) -> Result<Looked, OpError> {
-        let found = match ty.look {
+        let look = match ty.look {
             Look::Never | Look::IdempotentCreate => return Ok(Looked::Cannot),
-            Look::Owner => self.present(ty, owner, LookFor::Mine(owner)).await?,
+            Look::Owner => LookFor::Mine(owner),
             Look::Key if key.is_empty() => return Ok(Looked::Cannot),
-            Look::Key => self.present(ty, owner, LookFor::Key(key)).await?,
+            Look::Key => LookFor::Key(key),
         };
+        let found = self.steady(ty, owner, look).await?;
         Ok(match found {
             None => Looked::Absent,
             Some(found) if !ty.tags || owns(owner, &found.tags, former) => Looked::Ours(found),
@@ -116,6 +118,31 @@ impl Looker<'_> {
             waited += delay;
             times += 1;
         }
+    }
+
+    /// Reads until whether something is there, and whose it is, was the same for as long as reads
+    /// of the type may lag.
+    async fn steady(
+        &self,
+        ty: &ResourceType,
+        owner: &Owner,
+        look: LookFor<'_>,
+    ) -> Result<Option<Found>, OpError> {
+        let tags = |found: &Option<Found>| found.as_ref().map(|found| found.tags.clone());
+        let mut found = self.read(ty, owner, look.clone()).await?;
+        let mut waited = Duration::ZERO;
+        for times in 1..self.max_attempts {
+            if waited >= ty.read_lag {
+                break;
+            }
+            let delay = backoff(times, None).min(ty.read_lag - waited);
+            self.session.clock.sleep(delay).await;
+            let now = self.read(ty, owner, look.clone()).await?;
+            let same = tags(&now) == tags(&found);
+            waited = if same { waited + delay } else { Duration::ZERO };
+            found = now;
+        }
+        Ok(found)
     }
 
     /// Reads once; transient answers are repeated.

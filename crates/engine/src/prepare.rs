@@ -16,7 +16,7 @@ use notation_state::{DeploymentState, Hold, OpenIntent};
 
 use crate::{
     DriftCheck, EngineError, ExportChange, LostTags, Report, RunOptions, Session, draft, exports,
-    hold::{self, Held},
+    hold::{self, Held, LastWord},
     limits::Limits,
     line::Line,
     look::Looker,
@@ -24,6 +24,7 @@ use crate::{
     recover::{self, Recovered},
     run,
     sensitive::Sensitive,
+    unrecorded::take_up,
 };
 
 /// A plan and what it was made from.
@@ -190,6 +191,10 @@ async fn get_ready(
     let (session, options) = (&line.session, &line.options);
     let state = session.store.load(&session.deployment).await?;
     let mut recovered = recovered(line, state).await?;
+    if recovered.met {
+        take_up(line, desired, secrets, &BTreeSet::new(), &[]).await?;
+        recovered.records = session.store.load(&session.deployment).await?.records;
+    }
     let observed = look_around(&line.looker(), &mut recovered, options).await?;
     let mut planned = make_plan(
         session,
@@ -226,11 +231,13 @@ pub(crate) fn line(
     Line {
         session: session.clone(),
         hold: hold.clone(),
+        last_word: LastWord::default(),
         limits: Limits::new(&session.registry, options.parallelism),
         options: options.clone(),
         former: former(desired),
         sensitive: Sensitive::of(desired, session.registry.types()),
         stopped: AtomicBool::new(false),
+        lost: AtomicBool::new(false),
         met: AtomicBool::new(false),
         asleep: AtomicUsize::new(0),
         moved: tokio::sync::Notify::new(),

@@ -38,6 +38,9 @@ pub(crate) struct Recovered {
     changes: Vec<Change>,
     /// Creates that must be repeated to learn what became of them.
     unfinished: Vec<OpenIntent>,
+    /// An object of ours was found where a create had begun that makes another one: no record
+    /// knew it, and there may be more of the kind.
+    pub met: bool,
 }
 
 /// What became of one intent.
@@ -186,6 +189,7 @@ impl Recovered {
                 self.made(*record);
                 if differs {
                     self.link(types, &incarnation);
+                    self.met |= open.intent.call == Call::Create;
                 }
                 self.closed.push((open, Outcome::Done));
             }
@@ -215,12 +219,7 @@ impl Recovered {
     }
 
     fn made(&mut self, record: Record) {
-        let gone = self
-            .records
-            .get(&record.incarnation)
-            .map(|gone| gone.version);
-        self.records.remove(&record.incarnation);
-        let changes = changes_for(&self.records, gone, record);
+        let changes = changes_for(&self.records, None, record);
         self.changes.extend(puts(&changes));
         for record in changes {
             self.records.insert(record.incarnation.clone(), record);

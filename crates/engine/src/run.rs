@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use crate::{
     DoneStep, EngineError, EngineEvent, FailedStep, Report, RunStatus, StepError, StepEvent,
     board::{Board, Played},
+    commit::Turns,
     line::Line,
     prepare::{Planned, as_observed, make_plan},
     recover::not_recorded,
@@ -53,6 +54,8 @@ pub(crate) struct Run {
     pub desired: Arc<DesiredGraph>,
     pub secrets: Arc<BTreeMap<SecretName, Value>>,
     world: Mutex<World>,
+    /// Who commits next, per resource.
+    pub turns: Turns,
     /// Replaced by an earlier round of this run.
     pub replaced: BTreeSet<ResourceId>,
 }
@@ -116,6 +119,7 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
             desired: desired.clone(),
             secrets: secrets.clone(),
             world: Mutex::new(world),
+            turns: Turns::default(),
             replaced: replaced.clone(),
         });
         if let Err(error) = open_books(&run).await {

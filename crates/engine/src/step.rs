@@ -5,18 +5,19 @@ use std::sync::atomic::Ordering;
 use notation_model::{Incarnation, Look, Record, ResourceId, ResourceType};
 use notation_planner::{Act, Goal, Role, Step, StepKey, Subject, Transition};
 use notation_provider::OpError;
-use notation_state::{Call, Change, Event, Outcome};
+use notation_state::{Call, Event, Outcome};
 
 use crate::{
     DoneStep, EngineEvent, StepError, StepEvent,
     aim::{Aim, Write, aim},
     call::{CallEnd, Job, Now},
+    commit::Became,
     run::{Run, forecast},
     settle,
     step_end::StepEnd,
     unread::still_ours,
     unrecorded::Search,
-    world::{Moment, puts},
+    world::Moment,
 };
 
 /// Runs one step of the plan.
@@ -133,12 +134,11 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
                 return StepEnd::failed(StepError::Provider(OpError::NotFound));
             }
         };
-        let changes = run.world().changes_for(record);
         let outcome = Event::Outcome(Outcome::Done);
         let entry = run
             .line
             .entry(&write.key.to_string(), carried.attempt, outcome);
-        if let Err(error) = run.line.append(vec![entry], puts(&changes)).await {
+        if let Err(error) = run.commit(vec![entry], Became::Is(record)).await {
             return StepEnd::Failed {
                 error,
                 transition,
@@ -148,7 +148,6 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
         {
             let mut world = run.world();
             world.written.insert(write.incarnation.clone());
-            world.recorded(changes);
             world.done.push(DoneStep {
                 key: write.key.clone(),
                 resource: write.incarnation.resource.clone(),
@@ -198,14 +197,9 @@ async fn beside_create(run: &Run, ty: &ResourceType, draft: &Record) -> Option<S
 
 /// Records edges, shape and marks of what needs no write.
 async fn restate(run: &Run, aim: Aim<'_>, done: Option<(Transition, u32)>) -> StepEnd {
-    if let Some(before) = &aim.before
-        && *before != aim.draft
-    {
-        let changes = run.world().changes_for(aim.draft);
-        if let Err(error) = run.line.append(Vec::new(), puts(&changes)).await {
-            return StepEnd::failed(error);
-        }
-        run.world().recorded(changes);
+    let changed = aim.before.is_some_and(|before| before != aim.draft);
+    if changed && let Err(error) = run.commit(Vec::new(), Became::Is(aim.draft)).await {
+        return StepEnd::failed(error);
     }
     StepEnd::Done(done)
 }
@@ -246,17 +240,15 @@ async fn remove(run: &Run, key: &StepKey, incarnation: &Incarnation) -> StepEnd 
     };
     let outcome = Event::Outcome(Outcome::Done);
     let entry = run.line.entry(&key.to_string(), carried.attempt, outcome);
-    let change = Change::Remove(incarnation.clone());
-    if let Err(error) = run.line.append(vec![entry], vec![change]).await {
+    let became = Became::Gone(incarnation.clone());
+    if let Err(error) = run.commit(vec![entry], became).await {
         return StepEnd::Failed {
             error,
             transition: Transition::Delete,
             attempt: carried.attempt,
         };
     }
-    let mut world = run.world();
-    world.live.remove(incarnation);
-    world.done.push(DoneStep {
+    run.world().done.push(DoneStep {
         key: key.clone(),
         resource: incarnation.resource.clone(),
         transition: Transition::Delete,

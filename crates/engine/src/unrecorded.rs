@@ -187,6 +187,9 @@ pub(crate) async fn take_up(
         }
     }
     let taken = put_records(line, desired, secrets, records, found);
+    if taken.new.is_empty() {
+        return Ok(taken.new);
+    }
     let appended = line.append(Vec::new(), taken.changes).await;
     appended.map_err(|error| not_recorded(&error))?;
     session.sink.event(&EngineEvent::TakenUp(taken.told));

@@ -116,22 +116,27 @@ pub(crate) struct TakenOver {
 }
 
 /// The changes that record an incarnation, one version on: a new current one calls the one before
-/// it superseded, in the same commit (`engine.md` §6). `gone` is the version it had when it was
-/// found gone.
+/// it superseded, in the same commit (`engine.md` §6), and one that is known keeps its standing.
+/// `gone` is the version it had when it was found gone.
 pub(crate) fn changes_for(
-    live: &BTreeMap<Incarnation, Record>,
+    records: &BTreeMap<Incarnation, Record>,
     gone: Option<u64>,
     mut record: Record,
 ) -> Vec<Record> {
-    let known = live.get(&record.incarnation).map(|known| known.version);
-    record.version = known.or(gone).map_or(1, |version| version + 1);
+    let recorded = records.get(&record.incarnation);
+    let version = recorded.map(|recorded| recorded.version).or(gone);
+    record.version = version.map_or(1, |version| version + 1);
+    let known = recorded.filter(|recorded| !recorded.gone);
+    if let Some(known) = known {
+        record.standing = known.standing;
+    }
     let first = Incarnation {
         resource: record.incarnation.resource.clone(),
         generation: 0,
     };
     let mut changes = vec![];
     if known.is_none() && record.standing == Standing::Current {
-        let others = live
+        let others = records
             .range(first..)
             .take_while(|(other, _)| other.resource == record.incarnation.resource)
             .filter(|(other, before)| {

@@ -14,84 +14,11 @@ use std::{
 use async_trait::async_trait;
 use notation_engine::{
     Clock, EngineError, EngineEvent, EventSink, HoldWait, RunOptions, RunStatus, Session,
-    StepError, begin, deploy,
-};
-use notation_model::{Owner, Params, ResourceType, TypeName};
-use notation_provider::{
-    Found, LookFor, Object, OpContext, OpError, Progress, Provider, Registry, Update,
+    StepError, begin, deploy, destroy,
 };
 use notation_state::{KeySource, LEASE_MS, Machine, RENEW_MS, SqliteStore, StateStore, StoreError};
 use support::{Bench, Cloud, Program, TestClock};
 use tokio::sync::Notify;
-
-/// A cloud whose first create arrives when told to.
-#[derive(Clone)]
-struct SlowCloud {
-    cloud: Cloud,
-    called: Arc<Notify>,
-    arrives: Arc<Notify>,
-    waits: Arc<Mutex<bool>>,
-}
-
-impl SlowCloud {
-    fn new(cloud: Cloud) -> SlowCloud {
-        SlowCloud {
-            cloud,
-            called: Arc::default(),
-            arrives: Arc::default(),
-            waits: Arc::new(Mutex::new(true)),
-        }
-    }
-}
-
-#[async_trait]
-impl Provider for SlowCloud {
-    fn name(&self) -> &str {
-        "sim"
-    }
-    fn types(&self) -> Vec<ResourceType> {
-        self.cloud.types()
-    }
-    async fn create(
-        &self,
-        ctx: &OpContext<'_>,
-        ty: &TypeName,
-        params: &Params,
-    ) -> Result<Progress<Object>, OpError> {
-        let waits = std::mem::take(&mut *self.waits.lock().unwrap());
-        if waits {
-            self.called.notify_one();
-            self.arrives.notified().await;
-        }
-        self.cloud.create(ctx, ty, params).await
-    }
-    async fn read(
-        &self,
-        owner: &Owner,
-        ty: &TypeName,
-        look: LookFor<'_>,
-    ) -> Result<Option<Found>, OpError> {
-        self.cloud.read(owner, ty, look).await
-    }
-    async fn update(
-        &self,
-        ctx: &OpContext<'_>,
-        ty: &TypeName,
-        key: &str,
-        update: Update<'_>,
-    ) -> Result<Progress<Object>, OpError> {
-        self.cloud.update(ctx, ty, key, update).await
-    }
-    async fn delete(
-        &self,
-        ctx: &OpContext<'_>,
-        ty: &TypeName,
-        key: &str,
-        outputs: &Params,
-    ) -> Result<Progress<()>, OpError> {
-        self.cloud.delete(ctx, ty, key, outputs).await
-    }
-}
 
 fn no_wait() -> RunOptions {
     RunOptions {
@@ -114,13 +41,12 @@ async fn a_holder_whose_lease_ended_while_it_called_writes_nothing_more() {
     // The clock jumps while the first run waits for an answer: nobody renewed in time.
     let bench = Bench::new();
     let clock = Arc::new(TestClock::standing());
-    let slow = SlowCloud::new(bench.cloud.clone());
-    let mut older = from(&bench, "older", &clock);
-    older.registry = Registry::new(vec![Arc::new(slow.clone())]).unwrap();
+    let late = bench.cloud.gate("create", "a");
+    let older = from(&bench, "older", &clock);
     let program = Arc::new(Program::pair().graph());
     let graph = program.clone();
     let first = tokio::spawn(async move { deploy(&older, graph, &no_wait()).await });
-    slow.called.notified().await;
+    late.came().await;
 
     clock.jump(LEASE_MS + 1);
     let newer = from(&bench, "newer", &clock);
@@ -131,7 +57,7 @@ async fn a_holder_whose_lease_ended_while_it_called_writes_nothing_more() {
 
     // The older one's call arrives at last: with the token that the newer run took over, so the
     // cloud answers the object that is there. Its outcome is refused, and nothing follows.
-    slow.arrives.notify_one();
+    late.open();
     let report = first.await.unwrap().unwrap();
     assert_eq!(report.status, RunStatus::Failed);
     let StepError::Store(error) = &report.failed[0].error else {
@@ -144,6 +70,51 @@ async fn a_holder_whose_lease_ended_while_it_called_writes_nothing_more() {
     let last = from(&bench, "newer", &clock);
     let report = deploy(&last, program, &no_wait()).await.unwrap();
     assert!(report.done.is_empty());
+}
+
+/// Names of the steps that were announced and did not end.
+async fn open_steps(store: &Arc<dyn StateStore>) -> Vec<String> {
+    let state = store.load(&support::shop()).await.unwrap();
+    state.open.into_iter().map(|open| open.step).collect()
+}
+
+#[tokio::test]
+async fn a_run_that_slept_while_its_hold_was_taken_begins_no_other_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = KeySource::passphrase("correct horse");
+    let store = SqliteStore::open(dir.path().join("state.db"), key);
+    let bench = Bench::with(Cloud::new(), support::shop(), Arc::new(store));
+    let clock = Arc::new(TestClock::standing());
+    let late = bench.cloud.gate("create", "a");
+    let older = from(&bench, "older", &clock);
+    let one_call = RunOptions {
+        parallelism: 1,
+        ..no_wait()
+    };
+    let all = ["a", "b", "c"].map(support::program::worker);
+    let graph = Arc::new(Program::new(all).graph());
+    let first = tokio::spawn(async move { deploy(&older, graph, &one_call).await });
+    late.came().await;
+    // The others are announced, and wait for their turn.
+    while open_steps(&bench.store).await.len() < 3 {
+        tokio::task::yield_now().await;
+    }
+
+    clock.jump(1_000);
+    bench.store.clear_hold(&support::shop()).await.unwrap();
+    let report = destroy(&from(&bench, "newer", &clock), &no_wait()).await;
+    assert_eq!(report.unwrap().status, RunStatus::Done);
+    late.open();
+    let report = first.await.unwrap().unwrap();
+    assert_eq!(report.status, RunStatus::Failed);
+    // What was on its way arrives; nothing else was sent.
+    assert_eq!(bench.cloud.writes(), ["create a{}"]);
+    let error = report.failed.iter().find_map(|step| match &step.error {
+        StepError::Store(error) => Some(error),
+        _ => None,
+    });
+    let error = error.unwrap();
+    assert!(matches!(**error, StoreError::Fenced { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -294,13 +265,12 @@ async fn a_holder_that_lives_renews_its_lease_every_15_seconds_and_keeps_it() {
         clock: clock.clone(),
         ..bench.session.clone()
     };
-    let slow = SlowCloud::new(bench.cloud.clone());
-    let mut older = with("older");
-    older.registry = Registry::new(vec![Arc::new(slow.clone())]).unwrap();
+    let late = bench.cloud.gate("create", "a");
+    let older = with("older");
     let program = Arc::new(Program::pair().graph());
     let graph = program.clone();
     let first = tokio::spawn(async move { deploy(&older, graph, &no_wait()).await });
-    slow.called.notified().await;
+    late.came().await;
     // Ten minutes in one call.
     for _ in 0..40 {
         clock.jump(RENEW_MS);
@@ -320,7 +290,7 @@ async fn a_holder_that_lives_renews_its_lease_every_15_seconds_and_keeps_it() {
         let refused = deploy(&with("other"), program.clone(), &no_wait()).await;
         assert!(matches!(refused, Err(EngineError::Held(_))));
     }
-    slow.arrives.notify_one();
+    late.open();
     let report = first.await.unwrap().unwrap();
     assert_eq!(report.status, RunStatus::Done);
     assert_eq!((RENEW_MS, LEASE_MS), (15_000, 60_000));

@@ -381,3 +381,19 @@ async fn a_provider_that_cannot_be_read_is_named_before_planning() {
     };
     assert_eq!(failures.len(), 1);
 }
+
+#[tokio::test]
+async fn an_object_that_was_deleted_before_is_not_taken_for_the_one_that_was_to_be_made() {
+    let bench = Bench::new();
+    let program = Program::new([worker("x")]);
+    bench.done(&program).await;
+    bench.destroy().await.unwrap();
+    // Nothing is made, and the look is one write behind.
+    bench
+        .cloud
+        .fault(Fault::new("create", "x", What::Throttle, 1));
+    bench.cloud.fault(Fault::new("read", "x", What::Stale, 1));
+    assert_eq!(bench.done(&program).await, ["create x{}"]);
+    bench.consistent().await;
+    bench.quiet(&program).await;
+}

@@ -5,7 +5,7 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use serde_json::Value as Json;
@@ -103,15 +103,13 @@ struct Seen {
 const STAMP_GRAIN: Duration = Duration::from_secs(2);
 
 impl Seen {
-    /// `at`: some moment before the bytes were read or written.
-    fn new(bytes: Option<Vec<u8>>, stamp: Option<Stamp>, at: SystemTime) -> Seen {
-        let grain = i128::try_from(STAMP_GRAIN.as_nanos()).unwrap_or(i128::MAX);
-        let at = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let at = i128::try_from(at.as_nanos()).unwrap_or_default();
+    /// `now_ns`: some moment before the bytes were read or written, by the folder's own clock.
+    fn new(bytes: Option<Vec<u8>>, stamp: Option<Stamp>, now_ns: i64) -> Seen {
+        let grain_ns = i64::try_from(STAMP_GRAIN.as_nanos()).unwrap_or(i64::MAX);
         Seen {
             bytes,
             stamp,
-            settled: stamp.is_none_or(|stamp| i128::from(stamp.modified_ns) + grain < at),
+            settled: stamp.is_none_or(|stamp| stamp.modified_ns.saturating_add(grain_ns) < now_ns),
         }
     }
 }
@@ -195,13 +193,13 @@ impl Folder {
 
     /// The file as it is, unless it is certainly the one that was seen.
     fn newer(&self, name: &str, seen: &Seen) -> Result<Option<Seen>, SimError> {
-        let at = SystemTime::now();
+        let now_ns = self.now_ns();
         let stamp = self.stamp_of(name)?;
         if seen.settled && seen.stamp == stamp {
             return Ok(None);
         }
         let bytes = self.read(name)?;
-        Ok(Some(Seen::new(bytes, stamp, at)))
+        Ok(Some(Seen::new(bytes, stamp, now_ns)))
     }
 
     /// Makes the account durable: memory first, `objects.json` is the point of no return.
@@ -222,15 +220,15 @@ impl Folder {
         if changed == Changed::Nothing {
             return Ok(());
         }
-        let at = SystemTime::now();
+        let now_ns = self.now_ns();
         let memory = self.account.memory.text().into_bytes();
         self.replace(MEMORY, &memory, Sync::No)?;
-        self.memory = Seen::new(Some(memory), self.stamp_of(MEMORY)?, at);
+        self.memory = Seen::new(Some(memory), self.stamp_of(MEMORY)?, now_ns);
         if changed == Changed::Objects {
             let objects = (self.account.objects.text() + "\n").into_bytes();
             self.replace(OBJECTS, &objects, Sync::Yes)?;
             self.account.memory.header.unsure = None;
-            self.objects = Seen::new(Some(objects), self.stamp_of(OBJECTS)?, at);
+            self.objects = Seen::new(Some(objects), self.stamp_of(OBJECTS)?, now_ns);
         }
         Ok(())
     }
@@ -238,6 +236,16 @@ impl Folder {
     /// Stamp of `objects.json` when it was last read or written.
     pub fn stamp(&self) -> Option<Stamp> {
         self.objects.stamp
+    }
+
+    /// The time at which something is written to the folder now, as its file system gives it; the
+    /// beginning of time when nothing can be written.
+    fn now_ns(&self) -> i64 {
+        match fs::write(self.dir.join(LOCK), "\n") {
+            Ok(()) => self.stamp_of(LOCK).ok().flatten(),
+            Err(_) => None,
+        }
+        .map_or(0, |stamp| stamp.modified_ns)
     }
 
     fn stamp_of(&self, name: &str) -> Result<Option<Stamp>, SimError> {
@@ -397,6 +405,8 @@ fn last_seq(path: &Path) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     fn object(code: &str) -> String {
@@ -418,7 +428,10 @@ mod tests {
     #[test]
     fn an_old_file_is_read_once_and_one_of_this_moment_every_time() {
         let dir = tempfile::tempdir().unwrap();
-        let (now, old) = (SystemTime::now(), SystemTime::now() - 2 * STAMP_GRAIN);
+        fs::write(dir.path().join(OBJECTS), "{}").unwrap();
+        let written_at = fs::metadata(dir.path().join(OBJECTS)).unwrap().modified();
+        let now = written_at.unwrap();
+        let old = now - 2 * STAMP_GRAIN;
         let mut folder = Folder::new(dir.path());
         written(dir.path(), "one", now);
         assert_eq!(code_of_a(&mut folder), "one");

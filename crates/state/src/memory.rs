@@ -44,6 +44,39 @@ impl MemoryStore {
             .unwrap_or_default()
     }
 
+    fn take(&self, deployment: &DeploymentId, hold: &Hold, batch: Batch) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        let kept = kept.entry(deployment.clone()).or_default();
+        fenced(deployment, hold, kept.hold.as_ref(), kept.fence)?;
+        let mut moved: BTreeMap<&str, StepStatus> = BTreeMap::new();
+        for entry in &batch.entries {
+            let step = entry.step.as_str();
+            let before = moved.get(step).or_else(|| kept.statuses.get(step)).copied();
+            let after = before
+                .unwrap_or(StepStatus::Idle)
+                .next(&entry.event)
+                .map_err(|refused| illegal((entry.step.clone(), refused)))?;
+            moved.insert(step, after);
+        }
+        let moved = moved
+            .into_iter()
+            .map(|(step, status)| (step.to_owned(), status));
+        kept.statuses.extend(moved.collect::<Vec<_>>());
+        kept.journal.extend(batch.entries.iter().cloned());
+        for change in batch.changes {
+            match change {
+                Change::Put(record) => {
+                    kept.state
+                        .records
+                        .insert(record.incarnation.clone(), *record);
+                }
+                Change::Remove(incarnation) => drop(kept.state.records.remove(&incarnation)),
+                Change::Exports(exports) => kept.state.exports = exports,
+            }
+        }
+        Ok(())
+    }
+
     fn kept(&self) -> MutexGuard<'_, BTreeMap<DeploymentId, Kept>> {
         self.0
             .lock()
@@ -100,35 +133,9 @@ impl StateStore for MemoryStore {
         hold: &Hold,
         batch: Batch,
     ) -> Result<(), StoreError> {
-        let mut kept = self.kept();
-        let kept = kept.entry(deployment.clone()).or_default();
-        fenced(deployment, hold, kept.hold.as_ref(), kept.fence)?;
-        let mut moved: BTreeMap<&str, StepStatus> = BTreeMap::new();
-        for entry in &batch.entries {
-            let step = entry.step.as_str();
-            let before = moved.get(step).or_else(|| kept.statuses.get(step)).copied();
-            let after = before
-                .unwrap_or(StepStatus::Idle)
-                .next(&entry.event)
-                .map_err(|refused| illegal((entry.step.clone(), refused)))?;
-            moved.insert(step, after);
-        }
-        let moved = moved
-            .into_iter()
-            .map(|(step, status)| (step.to_owned(), status));
-        kept.statuses.extend(moved.collect::<Vec<_>>());
-        kept.journal.extend(batch.entries.iter().cloned());
-        for change in batch.changes {
-            match change {
-                Change::Put(record) => {
-                    kept.state
-                        .records
-                        .insert(record.incarnation.clone(), *record);
-                }
-                Change::Remove(incarnation) => drop(kept.state.records.remove(&incarnation)),
-                Change::Exports(exports) => kept.state.exports = exports,
-            }
-        }
+        self.take(deployment, hold, batch)?;
+        // As with a store that waits for a disk, others go on before the caller hears of it.
+        tokio::task::yield_now().await;
         Ok(())
     }
 

@@ -1,9 +1,13 @@
 //! The account at a strict cloud: what is there, what was called, what shall go wrong.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use notation_model::{Params, Value};
 use notation_provider::{HeldBy, OpContext, OpError, Progress};
+use tokio::sync::Notify;
 
 #[derive(Default)]
 pub struct Account {
@@ -23,6 +27,43 @@ pub struct Account {
     /// Makes calls that run at the same time end in another order; 0 in none.
     pub chance: u64,
     pub no_reads: bool,
+    pub gates: Vec<Gate>,
+}
+
+/// Where one call waits before it arrives at the cloud.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    pub op: &'static str,
+    /// How the object's name ends.
+    pub name: &'static str,
+    came: Arc<Notify>,
+    opens: Arc<Notify>,
+}
+
+impl Gate {
+    pub fn new(op: &'static str, name: &'static str) -> Gate {
+        Gate {
+            op,
+            name,
+            came: Arc::default(),
+            opens: Arc::default(),
+        }
+    }
+
+    /// Returns when the call is made.
+    pub async fn came(&self) {
+        self.came.notified().await;
+    }
+
+    /// Lets the call arrive.
+    pub fn open(&self) {
+        self.opens.notify_one();
+    }
+
+    pub async fn pass(&self) {
+        self.came.notify_one();
+        self.opens.notified().await;
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -99,6 +140,13 @@ impl Account {
             }
         }
         taken
+    }
+
+    /// The gate that the call comes to; the next one goes by.
+    pub fn gate(&mut self, op: &str, name: &str) -> Option<Gate> {
+        let here = |gate: &Gate| gate.op == op && name.ends_with(gate.name);
+        let at = self.gates.iter().position(here)?;
+        Some(self.gates.remove(at))
     }
 
     /// Remembers what reads that are behind will answer.

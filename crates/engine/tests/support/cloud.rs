@@ -12,7 +12,7 @@ use notation_provider::{
 };
 
 use super::account::{Account, bound, refers};
-pub use super::account::{Fault, Thing, What, short};
+pub use super::account::{Fault, Gate, Thing, What, short};
 
 /// Clones are the same cloud.
 #[derive(Clone, Default)]
@@ -31,6 +31,13 @@ impl Cloud {
 
     pub fn fault(&self, fault: Fault) {
         self.account().faults.push(fault);
+    }
+
+    /// Where the next such call waits.
+    pub fn gate(&self, op: &'static str, name: &'static str) -> Gate {
+        let gate = Gate::new(op, name);
+        self.account().gates.push(gate.clone());
+        gate
     }
 
     /// From now on a read is a mistake.
@@ -121,8 +128,8 @@ impl Cloud {
         self.account().most_running
     }
 
-    /// Waits for others to call, so that calls overlap.
-    async fn overlap(&self) -> Running {
+    /// Waits for others to call, so that calls overlap, and at the gate when there is one.
+    async fn overlap(&self, op: &str, name: &str) -> Running {
         {
             let mut account = self.account();
             account.running += 1;
@@ -131,6 +138,10 @@ impl Cloud {
         let running = Running(self.clone());
         for _ in 0..self.patience() {
             tokio::task::yield_now().await;
+        }
+        let gate = self.account().gate(op, name);
+        if let Some(gate) = gate {
+            gate.pass().await;
         }
         running
     }
@@ -188,9 +199,13 @@ impl Provider for Cloud {
         ty: &TypeName,
         params: &Params,
     ) -> Result<Progress<Object>, OpError> {
-        let _running = self.overlap().await;
-        let mut account = self.account();
         let written = params.get("Name").and_then(Value::as_text);
+        let fault_name = match written {
+            Some(name) => name.to_owned(),
+            None => ctx.owner.resource.to_string(),
+        };
+        let _running = self.overlap("create", &fault_name).await;
+        let mut account = self.account();
         let name = match written {
             Some(name) => name.to_owned(),
             None => {
@@ -204,10 +219,6 @@ impl Provider for Cloud {
                     None => format!("server-{}", account.made + 1),
                 }
             }
-        };
-        let fault_name = match written {
-            Some(name) => name.to_owned(),
-            None => ctx.owner.resource.to_string(),
         };
         if let Some(wait) = account.before("create", &fault_name, ctx)? {
             return Ok(wait);
@@ -331,7 +342,7 @@ impl Provider for Cloud {
         key: &str,
         update: Update<'_>,
     ) -> Result<Progress<Object>, OpError> {
-        let _running = self.overlap().await;
+        let _running = self.overlap("update", key).await;
         let mut account = self.account();
         assert_ne!(ty.as_str(), "sim/Frozen", "it has no update");
         if let Some(wait) = account.before("update", key, ctx)? {
@@ -384,7 +395,7 @@ impl Provider for Cloud {
         key: &str,
         _: &Params,
     ) -> Result<Progress<()>, OpError> {
-        let _running = self.overlap().await;
+        let _running = self.overlap("delete", key).await;
         let mut account = self.account();
         if let Some(wait) = account.before("delete", key, ctx)? {
             return Ok(wait);
