@@ -30,6 +30,44 @@ fn events(ran: &Ran, name: &str) -> Vec<Json> {
         .collect()
 }
 
+/// A script that cannot answer is shown what it would be asked, and then why it was not done.
+#[test]
+fn what_is_asked_for_is_shown_before_it_is_refused() {
+    let shop = Project::new();
+    shop.program(PAIR_WITH_A_SECRET);
+    shop.set_secret("KEY", "hunter2\n");
+    let refused = |command: &str| {
+        let ran = in_shape(
+            shop.run(&["--json", command, "main", "--stage", "dev"])
+                .exits(2),
+        );
+        let names: Vec<Json> = ran
+            .events()
+            .iter()
+            .map(|event| event["event"].clone())
+            .collect();
+        assert_eq!(names, ["plan", "error"], "{}", ran.said());
+        assert_eq!(ran.event("error")["code"], "usage::needs_yes");
+        ran.event("plan")
+    };
+    let mut shown = refused("deploy");
+    assert_eq!(shown["summary"]["create"], 2, "{shown}");
+    let mut planned = shop
+        .run(&["--json", "plan", "main", "--stage", "dev"])
+        .exits(0)
+        .event("plan");
+    for plan in [&mut shown, &mut planned] {
+        plan["at"].take();
+    }
+    assert_eq!(shown, planned);
+    assert!(shop.objects().is_empty());
+    // The hold was given back: nothing to wait for.
+    shop.run(&["deploy", "main", "--stage", "dev", "--yes", "--no-wait"])
+        .exits(0);
+    assert_eq!(refused("destroy")["summary"]["delete"], 2);
+    assert_eq!(shop.objects().len(), 2);
+}
+
 #[test]
 fn a_deploy_tells_its_plan_its_steps_and_its_report() {
     let shop = Project::new();

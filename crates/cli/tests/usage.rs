@@ -148,6 +148,87 @@ fn without_a_terminal_a_change_needs_yes_and_no_change_asks_nothing() {
     assert_eq!(shop.objects().len(), 1);
 }
 
+/// What keeps a program from every plan is known without state: `check` says it as `plan` does.
+#[test]
+fn check_refuses_what_no_plan_takes() {
+    let worker =
+        "import { secret } from \"@notation/core\";\nimport { Worker } from \"@notation/sim\";\n";
+    for (program, code, message, places) in [
+        (
+            "new Worker({ id: \"a\", formerly: [\"x\"] });\nnew Worker({ id: \"b\", formerly: [\"x\"] });\n",
+            "plan::claimed_twice",
+            "a and b both claim the id x",
+            vec!["main.ts:4:1", "claims the id x"],
+        ),
+        (
+            "new Worker({ id: \"a\", formerly: [\"a\"] });\n",
+            "plan::claimed_twice",
+            "a names its own id in its `formerly`",
+            vec!["main.ts:3:1"],
+        ),
+        (
+            "new Worker({ id: \"a\" });\nnew Worker({ id: \"b\", formerly: [\"a\", \"y\"] });\n",
+            "plan::claimed_twice",
+            "a and b both claim the id a",
+            vec!["main.ts:4:1", "has the id a", "claims the id a"],
+        ),
+        (
+            "new Worker({ id: \"a\", config: { Name: secret(\"KEY\") } });\n",
+            "plan::secret_key",
+            "`Name` names a and is made of a secret",
+            vec!["main.ts:3:1"],
+        ),
+    ] {
+        let shop = Project::new();
+        shop.program(&format!("{worker}{program}"));
+        shop.set_secret("KEY", "hunter2\n");
+        for command in ["check", "plan", "deploy"] {
+            let typed = [command, "main", "--stage", "dev"];
+            let ran = shop.run(&typed).exits(1).says(code).says(message);
+            for place in &places {
+                assert!(ran.said().contains(place), "{place}: {}", ran.said());
+            }
+            let mut json = vec!["--json"];
+            json.extend(typed);
+            let error = shop.run(&json).exits(1).event("error");
+            assert_eq!(error["code"], code, "{error}");
+            assert!(error["place"]["line"].is_u64(), "{error}");
+        }
+    }
+}
+
+#[test]
+fn first_mistakes_of_a_program_are_told_for_what_they_are() {
+    let shop = Project::new();
+    let head = "import { Thing, Worker } from \"@notation/sim\";\n";
+    for (program, code, help) in [
+        (
+            "const a = new Worker({ id: \"a\" });\nconst t = new Thing({ id: \"t\" });\nt.dependsOn(a);\n",
+            "program::unknown_output",
+            "did you mean `dependOn`?",
+        ),
+        (
+            "const a = new Worker({ id: \"a\" });\nconst t = new Thing({ id: \"t\" });\nt.bind(\"A\", a);\n",
+            "program::unknown_output",
+            "its methods are `contribute` and `dependOn`",
+        ),
+        (
+            "\n\nconst a = new Worker({ id: \"a\", config: { bindings: { service: b.Name } } });\nconst b = new Worker({ id: \"b\", config: { bindings: { service: a.Name } } });\n",
+            "program::used_too_early",
+            "`a.contribute({ bindings: { service: b.Name } })`",
+        ),
+    ] {
+        shop.program(&format!("{head}{program}"));
+        let error = shop
+            .run(&["--json", "check", "main"])
+            .exits(1)
+            .event("error");
+        assert_eq!(error["code"], code, "{error}");
+        assert_eq!(error["place"]["line"], 4, "{error}");
+        assert!(error["help"].as_str().unwrap().contains(help), "{error}");
+    }
+}
+
 #[test]
 fn help_explains_commands_and_every_error_code() {
     let shop = Project::new();

@@ -9,9 +9,7 @@ use std::{
 };
 
 use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretName, Value};
-use notation_planner::{
-    Observation, Observed, Plan, PlanError, PlanInput, PlanOptions, PlanProblem, Prior,
-};
+use notation_planner::{Observation, Observed, Plan, PlanError, PlanInput, PlanOptions, Prior};
 use notation_state::{DeploymentState, Hold, OpenIntent};
 
 use crate::{
@@ -246,10 +244,8 @@ pub(crate) fn line(
 
 /// What a program is refused for whatever exists, before anybody is asked.
 fn judge(session: &Session, desired: &DesiredGraph) -> Result<(), EngineError> {
-    notation_planner::judge(desired, session.registry.types()).map_err(|loops| {
-        let problems = loops.into_iter().map(PlanProblem::Loop).collect();
-        EngineError::Plan(PlanError { problems })
-    })
+    notation_planner::judge(desired, session.registry.types())
+        .map_err(|problems| EngineError::Plan(PlanError { problems }))
 }
 
 /// Values of the secrets that the program names.

@@ -60,11 +60,10 @@ fn compare(world: &World, text: &str) -> bool {
         secrets: &secrets,
         options: &options,
     };
-    let mut problems = program::problems(&input);
-    let history = past::history(&input, &mut problems);
-    if !problems.is_empty() {
+    if !program::problems(input.desired, input.types).is_empty() {
         return false;
     }
+    let history = past::history(&input);
     let program = program::program(&input, None);
     let Ok(paired) = planning::paired(&input, &history, &program, &|_| true) else {
         return false;

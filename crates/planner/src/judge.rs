@@ -3,17 +3,30 @@
 use notation_model::{Desired, DesiredGraph, Edge, ResourceType, TypeSet, Via};
 
 use crate::{
+    PlanProblem,
     graph::Graph,
     loops,
     problem::{LoopMember, UnbreakableLoop},
+    program,
 };
 
-/// Accepts a program whose every loop can be opened at a resource that can start bare.
+/// Accepts a program that can be deployed where nothing exists yet.
 ///
-/// Errors: per strongly connected part that is left, one shortest loop; then the same again
-/// without the members of reported loops. References to unknown resources and resources of
+/// Errors: everything that every plan of it is refused for, whatever state there is, in
+/// declaration order, loops last.
+pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<PlanProblem>> {
+    let problems = program::problems(desired, types);
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
+}
+
+/// The loops that no resource opens by starting bare: per strongly connected part that is left,
+/// one shortest loop; then the same again without the members of reported loops. References to unknown resources and resources of
 /// unknown types are not judged here. Source: `engine.md` §2, RFC 0011 §3.
-pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<UnbreakableLoop>> {
+pub(crate) fn unopened(desired: &DesiredGraph, types: &TypeSet) -> Vec<UnbreakableLoop> {
     let firm: Vec<Vec<(usize, Edge<'_>)>> = desired
         .resources
         .values()
@@ -41,7 +54,7 @@ pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<Unbreaka
         };
         graph = graph.iter().enumerate().map(left).collect();
     }
-    if found.is_empty() { Ok(()) } else { Err(found) }
+    found
 }
 
 /// Edges that a placeholder of the resource needs too.

@@ -46,7 +46,7 @@ pub use plan::{
     PlanInput, PlanOptions, Prior, Role, Step, StepKey, Subject, Transition, Why,
 };
 pub use planning::plan;
-pub use problem::{LoopMember, PlanError, PlanProblem, UnbreakableLoop};
+pub use problem::{Claimant, LoopMember, PlanError, PlanProblem, UnbreakableLoop};
 pub use settle::{Culprit, Reader, SettleHistory, SettleWrite, Unsettled, culprits};
 pub use summary::Summary;
 

@@ -7,7 +7,7 @@ use notation_model::{
     DesiredGraph, Incarnation, Record, ResourceId, ResourceType, Standing, TypeSet, Value,
 };
 
-use crate::{Change, Observation, PlanInput, PlanProblem, decide::same_field, params::hide_found};
+use crate::{Change, Observation, PlanInput, decide::same_field, params::hide_found};
 
 /// One recorded incarnation.
 pub(crate) struct Past<'a> {
@@ -114,9 +114,9 @@ impl<'a> History<'a> {
     }
 }
 
-/// Reads prior state and observations. Problems: an earlier id that is claimed twice.
-pub(crate) fn history<'a>(input: &PlanInput<'a>, problems: &mut Vec<PlanProblem>) -> History<'a> {
-    let renames = renames(input.desired, input, problems);
+/// Reads prior state and observations.
+pub(crate) fn history<'a>(input: &PlanInput<'a>) -> History<'a> {
+    let renames = renames(input.desired, input);
     let mut past = Vec::with_capacity(input.prior.records.len());
     let mut renamed = Vec::new();
     for (incarnation, record) in &input.prior.records {
@@ -160,35 +160,12 @@ pub(crate) fn history<'a>(input: &PlanInput<'a>, problems: &mut Vec<PlanProblem>
     }
 }
 
-/// Earlier id -> id of today, for records that go on under another id.
+/// Earlier id -> id of today, for records that go on under another id. No id is claimed twice:
+/// the program was judged.
 fn renames<'a>(
     desired: &'a DesiredGraph,
     input: &PlanInput<'_>,
-    problems: &mut Vec<PlanProblem>,
 ) -> BTreeMap<&'a ResourceId, &'a ResourceId> {
-    let mut claims: BTreeMap<&ResourceId, Vec<&ResourceId>> = BTreeMap::new();
-    for resource in desired.resources.values() {
-        for former in &resource.formerly {
-            let by = claims.entry(former).or_default();
-            if !by.contains(&&resource.id) {
-                by.push(&resource.id);
-            }
-        }
-    }
-    if claims.is_empty() {
-        return BTreeMap::new();
-    }
-    for (former, by) in &mut claims {
-        if let Some((id, _)) = desired.resources.get_key_value(*former) {
-            by.insert(0, id);
-        }
-        if by.len() > 1 {
-            problems.push(PlanProblem::ClaimedTwice {
-                former: (*former).clone(),
-                by: by.iter().map(|id| (*id).clone()).collect(),
-            });
-        }
-    }
     let recorded = |id: &ResourceId| {
         let first = Incarnation {
             resource: id.clone(),

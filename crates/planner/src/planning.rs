@@ -24,9 +24,8 @@ use crate::{
 /// Errors: every problem of the program at once; then, when the program is fine, everything
 /// that keeps this state from being brought there. Source: `engine.md` §10.
 pub fn plan(input: &PlanInput<'_>) -> Result<Plan, PlanError> {
-    let mut problems = program::problems(input);
-    let mut history = past::history(input, &mut problems);
-    fail_on(problems)?;
+    fail_on(program::problems(input.desired, input.types))?;
+    let mut history = past::history(input);
     let whole = program::program(input, None);
     fail_on(target::unknown_ids(input, &whole, &history))?;
     loop {

@@ -94,6 +94,15 @@ impl fmt::Display for LoopMember {
     }
 }
 
+/// A resource that has an id, or names it in its `formerly`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimant {
+    /// Which resource.
+    pub resource: ResourceId,
+    /// Where it was constructed.
+    pub origin: Origin,
+}
+
 /// One reason why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanProblem {
@@ -183,12 +192,12 @@ pub enum PlanProblem {
         second_origin: Origin,
     },
     /// An earlier id that two resources claim, or that is itself in the program.
-    #[error("{} both claim the id {former}", list(.by))]
+    #[error("{}", claimed(.former, .by))]
     ClaimedTwice {
         /// The id.
         former: ResourceId,
-        /// Who claims it.
-        by: Vec<ResourceId>,
+        /// Who claims it; the resource that has it first. One alone claims its own.
+        by: Vec<Claimant>,
     },
     /// A plan that deletes, replaces or reverts what is protected (`engine.md` §5).
     #[error("{resource} is protected and would be {fate}: {because}")]
@@ -235,6 +244,15 @@ pub enum PlanProblem {
         /// What `--target` names.
         target: Vec<ResourceId>,
     },
+}
+
+fn claimed(former: &ResourceId, by: &[Claimant]) -> String {
+    let ids: Vec<&ResourceId> = by.iter().map(|claimant| &claimant.resource).collect();
+    match ids.as_slice() {
+        [own] => format!("{own} names its own id in its `formerly`"),
+        [_, _] => format!("{} both claim the id {former}", list(&ids)),
+        _ => format!("{} all claim the id {former}", list(&ids)),
+    }
 }
 
 fn targets(ids: &[ResourceId]) -> String {
@@ -300,6 +318,9 @@ impl PlanProblem {
             ),
             PlanProblem::DuplicateIdentity { second, .. } => {
                 format!("give {second} another name, or leave its name out to have one generated")
+            }
+            PlanProblem::ClaimedTwice { former, by } if by.len() == 1 => {
+                format!("leave {former} out of it: `formerly` takes ids that it had before")
             }
             PlanProblem::ClaimedTwice { former, .. } => {
                 format!("name {former} in one `formerly` only, and in no declaration")

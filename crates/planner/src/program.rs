@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use notation_model::{Desired, Edge, Presence, ResourceId, ResourceType, Role, Via};
+use notation_model::{
+    Desired, DesiredGraph, Edge, Presence, ResourceId, ResourceType, Role, TypeSet, Via,
+};
 
-use crate::{PlanInput, PlanProblem, graph::Graph, judge};
+use crate::{PlanInput, PlanProblem, graph::Graph, judge::unopened, problem::Claimant};
 
 /// One desired resource.
 pub(crate) struct Wanted<'a> {
@@ -38,10 +40,10 @@ impl<'a> Program<'a> {
 }
 
 /// Everything that is wrong with the program alone, in declaration order, loops last.
-pub(crate) fn problems(input: &PlanInput<'_>) -> Vec<PlanProblem> {
+pub(crate) fn problems(program: &DesiredGraph, types: &TypeSet) -> Vec<PlanProblem> {
     let mut problems = Vec::new();
-    for desired in input.desired.resources.values() {
-        let Some(ty) = input.types.get(&desired.ty) else {
+    for desired in program.resources.values() {
+        let Some(ty) = types.get(&desired.ty) else {
             problems.push(PlanProblem::UnknownType {
                 resource: desired.id.clone(),
                 ty: desired.ty.clone(),
@@ -50,7 +52,7 @@ pub(crate) fn problems(input: &PlanInput<'_>) -> Vec<PlanProblem> {
             continue;
         };
         for edge in desired.edges() {
-            if !input.desired.resources.contains_key(edge.to) {
+            if !program.resources.contains_key(edge.to) {
                 problems.push(PlanProblem::UnknownReference {
                     resource: desired.id.clone(),
                     target: edge.to.clone(),
@@ -62,10 +64,43 @@ pub(crate) fn problems(input: &PlanInput<'_>) -> Vec<PlanProblem> {
         problems.extend(missing_fields(desired, ty));
         problems.extend(secret_key(desired, ty));
     }
-    if let Err(loops) = judge(input.desired, input.types) {
-        problems.extend(loops.into_iter().map(PlanProblem::Loop));
-    }
+    problems.extend(claimed_twice(program));
+    let loops = unopened(program, types);
+    problems.extend(loops.into_iter().map(PlanProblem::Loop));
     problems
+}
+
+/// Earlier ids that two resources claim, or that a resource of the program has: whose record
+/// would go on there cannot be told.
+fn claimed_twice(program: &DesiredGraph) -> Vec<PlanProblem> {
+    let claimant = |desired: &Desired| Claimant {
+        resource: desired.id.clone(),
+        origin: desired.origin.clone(),
+    };
+    let mut claims: BTreeMap<&ResourceId, Vec<Claimant>> = BTreeMap::new();
+    for desired in program.resources.values() {
+        for former in &desired.formerly {
+            let by = claims.entry(former).or_insert_with(|| {
+                program
+                    .resources
+                    .get(former)
+                    .map(claimant)
+                    .into_iter()
+                    .collect()
+            });
+            if by.iter().all(|claimant| claimant.resource != desired.id) {
+                by.push(claimant(desired));
+            }
+        }
+    }
+    claims
+        .into_iter()
+        .filter(|(former, by)| by.len() > 1 || by.iter().any(|one| one.resource == **former))
+        .map(|(former, by)| PlanProblem::ClaimedTwice {
+            former: former.clone(),
+            by,
+        })
+        .collect()
 }
 
 fn second_values(desired: &Desired, ty: &ResourceType) -> Vec<PlanProblem> {

@@ -197,4 +197,10 @@ plan::claimed_twice: a and b both claim the id old
 plan::claimed_twice: old and b both claim the id old
   help: name old in one `formerly` only, and in no declaration
 "#);
+    check!(["old W"] plan "a W was:a; b W was:old; c W was:old; d W was:old", @r#"
+plan::claimed_twice: a names its own id in its `formerly`
+  help: leave a out of it: `formerly` takes ids that it had before
+plan::claimed_twice: b, c and d all claim the id old
+  help: name old in one `formerly` only, and in no declaration
+"#);
 }

@@ -41,6 +41,8 @@ codes! {
     BUNDLE = "program::bundle";
     /// The program threw.
     EXCEPTION = "program::exception";
+    /// A name is used before its declaration has run.
+    USED_TOO_EARLY = "program::used_too_early";
     /// Something of Node.js or browsers that a program does not have.
     NOT_AVAILABLE = "program::not_available";
     /// Time, chance and other things that would change the graph from run to run.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use indexmap::IndexMap;
-use notation_model::{AppName, EntryName, NameError, StageName};
+use notation_model::{AppName, EntryName, NameError, StageName, TypeSet};
 
 use crate::{
     Limits,
@@ -14,7 +14,7 @@ use crate::{
     codes,
     evaluate::{in_order, runtime},
     failure,
-    graph::key,
+    graph::{Program, key},
     locate::{self, Part},
     near_files,
     nearest::suggestion,
@@ -140,11 +140,18 @@ fn load_here(
         told: Vec::new(),
     };
     if !ran.failures.is_empty() {
-        let trace = Trace::of(&bundled, &sources);
+        let program = Program {
+            raw: &ran.raw,
+            trace: &Trace::of(&bundled, &sources),
+            sources: &sources,
+            // A project file declares nothing.
+            types: &TypeSet::default(),
+            entry: CONFIG_FILE,
+        };
         return Err(ran
             .failures
             .iter()
-            .map(|failure| failure::explain(failure, &trace, &sources, CONFIG_FILE, limits))
+            .map(|failure| failure::explain(failure, &program, limits))
             .collect());
     }
     for problem in &ran.raw.problems {

@@ -88,21 +88,22 @@ fn evaluate_here(
         .timed(|| sandbox::run(&bundled, limits, Arc::clone(&watch.stop)))
         .map_err(|broken| vec![Problem::new(codes::BUNDLE, broken.to_string())])?;
 
-    let Built {
-        mut graph,
-        modules,
-        mut problems,
-    } = graph::build(&Program {
+    let program = Program {
         raw: &ran.raw,
         trace: &trace,
         sources: &sources,
         types,
         entry,
-    });
+    };
+    let Built {
+        mut graph,
+        modules,
+        mut problems,
+    } = graph::build(&program);
     problems.extend(
         ran.failures
             .iter()
-            .map(|failure| failure::explain(failure, &trace, &sources, entry, limits)),
+            .map(|failure| failure::explain(failure, &program, limits)),
     );
 
     // Each file once, however many resources run it.

@@ -5,11 +5,13 @@ use std::ops::Range;
 use notation_model::Origin;
 
 use crate::{
-    Limits, codes, locate,
+    Limits, codes,
+    graph::Program,
+    locate, missing_method,
     problem::Problem,
     sandbox::{Failure, Thrown},
     source::Sources,
-    trace::Trace,
+    too_early,
 };
 
 /// What browsers and Node.js have and a program has not, with the reason.
@@ -76,16 +78,16 @@ const NOT_AVAILABLE: &[(&str, &str)] = &[
     ),
 ];
 
-/// One failure as a problem. `entry` is the entry file, relative to the project.
-pub(crate) fn explain(
-    failure: &Failure,
-    trace: &Trace,
-    sources: &Sources,
-    entry: &str,
-    limits: &Limits,
-) -> Problem {
+/// One failure as a problem.
+pub(crate) fn explain(failure: &Failure, program: &Program<'_>, limits: &Limits) -> Problem {
+    let Program {
+        trace,
+        sources,
+        entry,
+        ..
+    } = *program;
     match failure {
-        Failure::Thrown(thrown) => explain_thrown(thrown, trace, sources, entry),
+        Failure::Thrown(thrown) => explain_thrown(thrown, program),
         Failure::OutOfTime { stack } => stopped_here(at_frames(
             Problem::new(
                 codes::TIME_LIMIT,
@@ -131,8 +133,17 @@ fn stopped_here(problem: Problem) -> Problem {
     problem.at(place.map(|place| place.with_label("it was here")))
 }
 
-fn explain_thrown(thrown: &Thrown, trace: &Trace, sources: &Sources, entry: &str) -> Problem {
-    let frames = trace.frames(&thrown.stack, sources);
+fn explain_thrown(thrown: &Thrown, program: &Program<'_>) -> Problem {
+    let Program { sources, entry, .. } = *program;
+    let frames = program.trace.frames(&thrown.stack, sources);
+    let missing = thrown.called.as_ref().and_then(|called| {
+        let problem = missing_method::explain(called, program.types)?;
+        let word = missing_method::word(called, frames.first()?, sources);
+        Some((problem, word))
+    });
+    if let Some((problem, word)) = missing {
+        return at_span(problem, frames, word, sources, entry);
+    }
     if let Some(code) = &thrown.code
         && codes::ALL.contains(&code.as_str())
     {
@@ -150,6 +161,9 @@ fn explain_thrown(thrown: &Thrown, trace: &Trace, sources: &Sources, entry: &str
             format!("`{name}` is not available to a program"),
         )
         .help(why);
+        return at_frames(problem, frames, sources, entry);
+    }
+    if let Some(problem) = used_too_early(thrown, frames.first(), sources) {
         return at_frames(problem, frames, sources, entry);
     }
     let text = match (&thrown.name, thrown.message.as_str()) {
@@ -175,6 +189,14 @@ fn not_available(thrown: &Thrown) -> Option<(&'static str, &'static str)> {
         .iter()
         .find(|(known, _)| *known == name)
         .copied()
+}
+
+fn used_too_early(thrown: &Thrown, at: Option<&Origin>, sources: &Sources) -> Option<Problem> {
+    if thrown.name.as_deref() != Some("ReferenceError") {
+        return None;
+    }
+    thrown.message.strip_suffix(" is not initialized")?;
+    too_early::explain(at?, sources)
 }
 
 /// At the innermost frame; the callers are told as well. A failure without a place is shown at

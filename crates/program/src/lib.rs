@@ -19,6 +19,7 @@ mod imports;
 mod judge;
 mod limits;
 mod locate;
+mod missing_method;
 mod near_files;
 mod nearest;
 mod nesting;
@@ -30,6 +31,7 @@ mod raw;
 mod sandbox;
 mod sdk;
 mod source;
+mod too_early;
 mod trace;
 mod worker_code;
 

@@ -16,6 +16,20 @@ pub(crate) struct Raw {
     pub secrets: Vec<RawSecret>,
 }
 
+/// `resource.property(..)` or, inside of a property, `resource.property.name(..)`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawCall {
+    /// The resource as people call it.
+    pub label: String,
+    #[serde(rename = "type")]
+    pub ty: String,
+    pub property: String,
+    /// Something inside of the property was called.
+    pub inner: bool,
+    /// What the resource's class can be asked to do.
+    pub methods: Vec<String>,
+}
+
 /// `secret("NAME")`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RawSecret {

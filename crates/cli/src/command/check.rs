@@ -1,7 +1,7 @@
 //! `notation check ENTRY`: evaluates the program and judges its graph; no state, no calls.
 
 use notation_model::SecretName;
-use notation_planner::{PlanError, PlanProblem, judge};
+use notation_planner::{PlanError, judge};
 use notation_program::{Limits, evaluate};
 use serde_json::json;
 
@@ -22,10 +22,8 @@ pub fn run(global: &Global, args: &Entry, printer: &Printer) -> Outcome {
     let types = session::types();
     let evaluated = evaluate(&config, &entry, &types, &Limits::default())?;
     let graph = &evaluated.graph;
-    judge(graph, &types).map_err(|loops| {
-        let problems = loops.into_iter().map(PlanProblem::Loop).collect();
-        Failure::refused(&config.root, &PlanError { problems })
-    })?;
+    judge(graph, &types)
+        .map_err(|problems| Failure::refused(&config.root, &PlanError { problems }))?;
     let secrets: Vec<&str> = graph
         .secrets()
         .into_iter()

@@ -229,10 +229,6 @@ async fn look(
     let besides = neighbours::notes(wiring.store.as_ref(), planned, &options.plan.adopt).await?;
     let shown = Shown::of(planned, &besides, errand.purpose);
     let asks = errand.consent == Consent::Ask && shown.anything();
-    if asks && printer.json {
-        // A script that cannot answer is not shown what it would be asked.
-        return Err(Failure::needs_yes(errand.purpose.verb()));
-    }
     show(shown, printer, |printer, text| printer.say(text));
     if let Some(saved) = errand.saved {
         let secrets = wiring.store.secret_marks(&wiring.deployment).await?;

@@ -158,8 +158,22 @@ fn spot(root: &Path, problem: &PlanProblem) -> Option<Spot> {
                 (first_origin, "claimed first".to_owned()),
             ],
         ),
-        PlanProblem::ClaimedTwice { .. }
-        | PlanProblem::Protected { .. }
+        PlanProblem::ClaimedTwice { former, by } => {
+            let places: Vec<_> = by
+                .iter()
+                .rev()
+                .map(|claimant| {
+                    let label = if claimant.resource == *former && by.len() > 1 {
+                        format!("has the id {former}")
+                    } else {
+                        format!("claims the id {former}")
+                    };
+                    (&claimant.origin, label)
+                })
+                .collect();
+            Spot::of(root, &places)
+        }
+        PlanProblem::Protected { .. }
         | PlanProblem::MixedState { .. }
         | PlanProblem::UnknownId { .. }
         | PlanProblem::NotDeclared { .. }

@@ -74,8 +74,8 @@ fn deploying(tour: &Tour) {
     let refused = tour.go("--json deploy main --stage dev", 2);
     assert_eq!(
         refused.events().len(),
-        1,
-        "the refusal alone: {}",
+        2,
+        "the plan and the refusal: {}",
         refused.stdout
     );
     tour.go("--json plan main --stage dev --out plan.json --parallelism 3 --max-attempts 5 --fail-fast --no-wait", 0);

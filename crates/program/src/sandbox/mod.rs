@@ -14,7 +14,12 @@ use rquickjs::{
     Runtime, Value, context::intrinsic, promise::PromiseState,
 };
 
-use crate::{Limits, bundle::Bundle, raw::Raw, trace::MODULE};
+use crate::{
+    Limits,
+    bundle::Bundle,
+    raw::{Raw, RawCall},
+    trace::MODULE,
+};
 
 /// Set from outside when the time is over.
 pub(crate) type Stop = Arc<AtomicBool>;
@@ -53,6 +58,8 @@ pub(crate) struct Thrown {
     pub stack: String,
     /// The words it is about, in bytes of the file of the innermost frame.
     pub span: Option<Range<usize>>,
+    /// The property of a resource that was called.
+    pub called: Option<RawCall>,
 }
 
 /// The evaluator itself failed: our bug, or the machine's.
@@ -283,6 +290,7 @@ fn thrown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Thrown {
         message,
         stack: text("stack").unwrap_or_default(),
         span: offset("from").zip(offset("to")).map(|(from, to)| from..to),
+        called: text("called").and_then(|called| serde_json::from_str(&called).ok()),
     }
 }
 

@@ -118,6 +118,7 @@
         if (child === undefined) {
           child = referenceTo({
             resource: reference.resource,
+            self: reference.self,
             path: [...reference.path, isIndex(key) ? Number(key) : key],
           });
           children.set(key, child);
@@ -125,11 +126,26 @@
         return child;
       },
       apply() {
-        return unknownYet(
-          reference,
-          "it cannot be called",
-          "methods of texts and lists need the value itself, which only deploying can tell; hand the reference on as it is",
-        );
+        try {
+          return unknownYet(
+            reference,
+            "it cannot be called",
+            "methods of texts and lists need the value itself, which only deploying can tell; hand the reference on as it is",
+          );
+        } catch (refusal) {
+          // Whether the type has such a property at all is judged where types are known.
+          const { resource, path } = reference;
+          if (resource !== undefined) {
+            refusal.called = JSON.stringify({
+              label: label(resource),
+              type: resource.type,
+              property: `${path[0]}`,
+              inner: path.length > 1,
+              methods: methodsOf(reference.self),
+            });
+          }
+          throw refusal;
+        }
       },
       has: () => inspect(),
       ownKeys: () => inspect(),
@@ -355,6 +371,19 @@
       .map((key) => [key, snapshot(value[key], [...path, key], [value])]);
   };
 
+  // What can be called on a resource: the methods of its class and of those it is derived from.
+  const methodsOf = (self) => {
+    const names = new Set();
+    for (let at = self; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+      for (const name of Object.getOwnPropertyNames(at)) {
+        const { value } = Object.getOwnPropertyDescriptor(at, name);
+        // `bindable` is for packages that derive types.
+        if (typeof value === "function" && !["constructor", "bindable"].includes(name)) names.add(name);
+      }
+    }
+    return [...names].sort();
+  };
+
   const declare = (self, type, options) => {
     const resource = { index: resources.length, type, stack: here(), contributions: [], dependOn: [] };
     if (options === null || typeof options !== "object") {
@@ -416,7 +445,7 @@
         if (Reflect.has(target, key)) return Reflect.get(target, key, receiver);
         let child = children.get(key);
         if (child === undefined) {
-          child = referenceTo({ resource, path: [key] });
+          child = referenceTo({ resource, self, path: [key] });
           children.set(key, child);
         }
         return child;
