@@ -216,36 +216,7 @@ async fn state_older_than_the_world_is_brought_up_to_it() {
     let before = objects(&bench.cloud);
     // A backup of the first deploy is put back.
     let backup = lost(&bench);
-    let session = &backup.session;
-    let claim = notation_state::Claim {
-        run: notation_state::RunId::random(),
-        machine: support::dead_machine(),
-        now_ms: 0,
-        over: None,
-    };
-    let notation_state::Acquired::Free(hold) = session
-        .store
-        .acquire(&session.deployment, &claim)
-        .await
-        .unwrap()
-    else {
-        panic!("it is free")
-    };
-    let changes = old.records.into_values().map(notation_state::Change::put);
-    let batch = notation_state::Batch {
-        entries: Vec::new(),
-        changes: changes.collect(),
-    };
-    session
-        .store
-        .append(&session.deployment, &hold, batch)
-        .await
-        .unwrap();
-    session
-        .store
-        .release(&session.deployment, &hold)
-        .await
-        .unwrap();
+    backup.put_back(old).await;
     backup.deploy(&wider).await.unwrap();
     let names: Vec<String> = before.iter().map(|(name, _)| name.clone()).collect();
     backup.deploy(&wider).await.unwrap();

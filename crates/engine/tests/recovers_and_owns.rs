@@ -364,6 +364,27 @@ async fn a_record_of_an_unknown_type_is_left_in_place() {
 }
 
 #[tokio::test]
+async fn what_an_unknown_type_holds_is_not_asked_to_go() {
+    let bench = Bench::new();
+    let held = Program::new([worker("a"), worker("b").binds("a"), worker("c")]);
+    bench.done(&held).await;
+    let session = &bench.session;
+    let mut state = session.store.load(&session.deployment).await.unwrap();
+    let unknown = state.records.values_mut();
+    for record in unknown.filter(|record| record.incarnation.resource == id("b")) {
+        record.ty = "other/Worker".parse().unwrap();
+    }
+    let old = Bench::on(bench.cloud.clone(), support::shop());
+    old.put_back(state).await;
+    let report = old.destroy().await.unwrap();
+    assert_eq!(report.status, RunStatus::Done);
+    assert_eq!(old.cloud.refusals(), Vec::<String>::new());
+    assert_eq!(old.cloud.names(), ["shop-dev-a", "shop-dev-b"]);
+    let state = old.store.load(&support::shop()).await.unwrap();
+    assert_eq!(state.records.len(), 2);
+}
+
+#[tokio::test]
 async fn a_provider_that_cannot_be_read_is_named_before_planning() {
     let mut bench = Bench::new();
     let program = Program::new([

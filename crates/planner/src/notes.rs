@@ -127,6 +127,19 @@ pub(crate) fn notes(
             about: Vec::new(),
         });
     }
+    for (left, holder) in &play.left_in_place {
+        let past = &survey.history.past;
+        let (id, holder) = (
+            &past[*left].incarnation.resource,
+            &past[*holder].incarnation.resource,
+        );
+        notes.push(Note {
+            code: "left_in_place",
+            resource: Some(id.clone()),
+            message: format!("{id} is left in place, since {holder} is and refers to it"),
+            about: Vec::new(),
+        });
+    }
     notes
 }
 

@@ -322,7 +322,7 @@ pub struct Cycle {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// e.g. `placeholder_live`, `unavailable_while_replaced`, `name_cut`, `waived_holder`,
-    /// `drift`, `unknown_type`, `may_replace`, `greedy_choice`.
+    /// `drift`, `unknown_type`, `left_in_place`, `may_replace`, `greedy_choice`.
     pub code: &'static str,
     /// Whom it is about.
     pub resource: Option<ResourceId>,

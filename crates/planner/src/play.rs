@@ -84,6 +84,9 @@ pub(crate) struct Play {
     pub cycles: Vec<Vec<usize>>,
     /// Life of each record that is live or made again.
     pub life_of_past: Vec<Option<usize>>,
+    /// Records that would leave, and stay since the object of another one that stays would not let
+    /// go: by place, with the place of that other one.
+    pub left_in_place: BTreeMap<usize, usize>,
 }
 
 /// Puts the incarnations together. `in_scope` tells which resources this plan is about.
@@ -111,6 +114,8 @@ pub(crate) fn play(
                 && in_scope(&past.incarnation.resource)
         })
         .collect();
+    let left_in_place = left_in_place(survey, &leaving);
+    leaving.retain(|index| !left_in_place.contains_key(index));
     leaving.sort_by_key(|index| {
         let declared = program.get(&history.past[*index].incarnation.resource);
         (declared.unwrap_or(usize::MAX), *index)
@@ -141,6 +146,7 @@ pub(crate) fn play(
         cycles: program.cycles.clone(),
         lives,
         life_of_past,
+        left_in_place,
     }
 }
 
@@ -286,6 +292,42 @@ pub(crate) fn naming_what_is_lost(
     (0..past.len())
         .filter(|index| !past[*index].gone() && names_one(&past[*index]))
         .collect()
+}
+
+/// Who of the leaving cannot go: the object of a record with an unknown type holds it (nobody knows
+/// how to make that let go), or that of another one that cannot go. A new incarnation that needs
+/// the place of one is not kept waiting for ever: there the provider's refusal tells.
+fn left_in_place(survey: &Survey<'_, '_>, leaving: &[usize]) -> BTreeMap<usize, usize> {
+    let history = survey.history;
+    let unknown = |index: &usize| {
+        let past = &history.past[*index];
+        past.ty.is_none() && !past.gone()
+    };
+    let mut holding: Vec<usize> = (0..history.past.len()).filter(unknown).collect();
+    if holding.is_empty() {
+        return BTreeMap::new();
+    }
+    let leaving: BTreeSet<usize> = leaving.iter().copied().collect();
+    let makes_room = |index: usize| {
+        let key = history.past[index].record.key.as_str();
+        let new = survey.outlooks.iter().filter(|one| one.kept.is_none());
+        let mut keys = new.filter_map(|one| one.key.as_ref()?.as_text());
+        keys.any(|wanted| wanted == key)
+    };
+    let mut left: BTreeMap<usize, usize> = BTreeMap::new();
+    while let Some(holder) = holding.pop() {
+        let edges = history.past[holder].record.edges.iter();
+        for target in edges
+            .filter(|edge| edge.holds)
+            .filter_map(|edge| history.meant(&edge.to))
+        {
+            if leaving.contains(&target) && !left.contains_key(&target) && !makes_room(target) {
+                left.insert(target, holder);
+                holding.push(target);
+            }
+        }
+    }
+    left
 }
 
 /// A new incarnation needs the place of a leaving one with the same identity.

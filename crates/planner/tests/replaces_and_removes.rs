@@ -221,6 +221,33 @@ fn a_type_that_nobody_knows_is_left_in_place() {
 }
 
 #[test]
+fn what_a_type_that_nobody_knows_holds_is_left_in_place_too() {
+    let mut world = World::of("a W; b W >a; c W >b; d W; e W @c");
+    for record in world.records.values_mut() {
+        if record.incarnation.resource.as_str() == "c" {
+            record.ty = "other/Thing".parse().expect("a good type");
+        }
+    }
+    let plan = world.plan("").expect("it can be planned");
+    insta::assert_snapshot!(detail(&plan), @r"
+    delete d [Removed]
+    delete e [Removed]
+    note unknown_type: c is recorded with the unknown type other/Thing and left in place
+    note left_in_place: a is left in place, since b is and refers to it
+    note left_in_place: b is left in place, since c is and refers to it
+    ");
+    // What somebody is to have the name of cannot stay, whoever holds it.
+    let mut world = World::of("a W fixed; b W >a");
+    for record in world.records.values_mut() {
+        if record.incarnation.resource.as_str() == "b" {
+            record.ty = "other/Thing".parse().expect("a good type");
+        }
+    }
+    let plan = world.plan("a W fixed region=2").expect("it can be planned");
+    insta::assert_snapshot!(line(&plan), @"delete a, create a'");
+}
+
+#[test]
 fn edges_are_refreshed_without_a_write() {
     let mut world = World::of("a W; b W @a; c W >a");
     assert_eq!(world.line("a W; b W; c W >a"), "nothing");

@@ -194,6 +194,7 @@ fn notes(shown: Shown<'_>, width: usize) -> String {
             "unavailable_while_replaced"
             | "waived_holder"
             | "unknown_type"
+            | "left_in_place"
             | "drift"
             | "name_owned"
             | "other_app" => ("warning", cell::UPDATE),

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use notation_engine::{EngineError, Report, RunOptions, Session, deploy, destroy};
 use notation_model::{DeploymentId, DesiredGraph};
 use notation_provider::Registry;
-use notation_state::{Machine, MemoryStore, StateStore};
+use notation_state::{
+    Acquired, Batch, Change, Claim, DeploymentState, Machine, MemoryStore, RunId, StateStore,
+};
 
 pub use clock::TestClock;
 #[allow(unused_imports, reason = "every test file uses another part")]
@@ -61,6 +63,27 @@ impl Bench {
             session,
             options: RunOptions::default(),
         }
+    }
+
+    /// Puts the records of a backup in place.
+    pub async fn put_back(&self, old: DeploymentState) {
+        let deployment = &self.session.deployment;
+        let claim = Claim {
+            run: RunId::random(),
+            machine: dead_machine(),
+            now_ms: 0,
+            over: None,
+        };
+        let acquired = self.store.acquire(deployment, &claim).await.unwrap();
+        let Acquired::Free(hold) = acquired else {
+            panic!("it is free")
+        };
+        let batch = Batch {
+            entries: Vec::new(),
+            changes: old.records.into_values().map(Change::put).collect(),
+        };
+        self.store.append(deployment, &hold, batch).await.unwrap();
+        self.store.release(deployment, &hold).await.unwrap();
     }
 
     pub async fn deploy(&self, program: &Program) -> Result<Report, EngineError> {

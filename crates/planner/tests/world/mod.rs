@@ -148,7 +148,11 @@ impl World {
 
     /// What reads would say of every record.
     pub fn observe(&self) -> Observed {
-        let found = self.records.iter().map(|(incarnation, record)| {
+        let types = types();
+        // Nobody can look at what has an unknown type.
+        let known = |record: &Record| types.get(&record.ty).is_some();
+        let records = self.records.iter().filter(|(_, record)| known(record));
+        let found = records.map(|(incarnation, record)| {
             let seen = match self.cloud.objects.get(record.key.as_str()) {
                 Some(_) if self.foreign.contains(record.key.as_str()) => Observation::Foreign {
                     owner: "other:dev:main (resource x)".to_owned(),
