@@ -31,6 +31,7 @@ mod settle;
 
 // Words.
 mod graph;
+mod loopless;
 mod loops;
 mod plan;
 mod problem;

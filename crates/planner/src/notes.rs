@@ -1,13 +1,13 @@
 //! Remarks of a plan for people.
 
-use std::{cell::LazyCell, collections::BTreeSet};
+use std::cell::LazyCell;
 
 use indexmap::IndexMap;
 use notation_model::{OutputRef, Segment, Shape, Value};
 
 use crate::{
-    Change, Note, Plan, Role, StepKey, Subject, outlook::Survey, play::Play, problem::list,
-    view::Moment,
+    Change, Note, Plan, Role, Step, StepKey, Subject, loopless::Loopless, outlook::Survey,
+    play::Play, problem::list, view::Moment,
 };
 
 /// Everything that the plan alone does not say, in declaration order.
@@ -228,23 +228,26 @@ fn unavailable(play: &Play, waypoints: &[bool], number: usize, old: usize) -> St
 
 /// Which steps of a plan come before which.
 struct Before<'p> {
-    plan: &'p Plan,
     play: &'p Play,
     position: IndexMap<&'p StepKey, usize>,
+    steps: Loopless,
 }
 
 impl<'p> Before<'p> {
     fn of(plan: &'p Plan, play: &'p Play) -> Before<'p> {
-        let position = plan
-            .steps
-            .iter()
-            .enumerate()
-            .map(|(position, step)| (&step.key, position))
-            .collect();
+        let keys = plan.steps.iter().enumerate();
+        let position: IndexMap<&StepKey, usize> =
+            keys.map(|(position, step)| (&step.key, position)).collect();
+        let after = |step: &'p Step| {
+            step.after
+                .iter()
+                .filter_map(|key| position.get(key).copied())
+        };
+        let steps = Loopless::new(&plan.steps.iter().map(after).collect());
         Before {
-            plan,
             play,
             position,
+            steps,
         }
     }
 
@@ -257,22 +260,9 @@ impl<'p> Before<'p> {
             };
             self.position.get(&key).copied()
         };
-        let Some(gone) = at(old, Role::Absent) else {
-            return false;
-        };
         let first = at(new, Role::Placeholder).or_else(|| at(new, Role::Complete));
-        let mut pending: Vec<usize> = first.into_iter().collect();
-        let mut seen: BTreeSet<usize> = BTreeSet::new();
-        while let Some(position) = pending.pop() {
-            if position == gone {
-                return true;
-            }
-            // What stands before the delete cannot wait for it.
-            if position > gone && seen.insert(position) {
-                let after = self.plan.steps[position].after.iter();
-                pending.extend(after.filter_map(|key| self.position.get(key)));
-            }
-        }
-        false
+        let gone = at(old, Role::Absent);
+        // Thousands may wait for one delete that waits for thousands.
+        matches!((first, gone), (Some(first), Some(gone)) if self.steps.waits(first, gone))
     }
 }

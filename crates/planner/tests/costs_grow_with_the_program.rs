@@ -45,8 +45,18 @@ fn grows_no_faster_with(
     program: impl Fn(usize, &str) -> String,
     options: impl Fn(usize) -> PlanOptions,
 ) {
-    let few = cost(FEW, &program, &options(FEW));
-    let many = cost(TIMES * FEW, &program, &options(TIMES * FEW));
+    grows_no_faster_from(FEW, program, options);
+}
+
+#[track_caller]
+fn grows_no_faster_from(
+    few: usize,
+    program: impl Fn(usize, &str) -> String,
+    options: impl Fn(usize) -> PlanOptions,
+) {
+    let many = TIMES * few;
+    let few = cost(few, &program, &options(few));
+    let many = cost(many, &program, &options(many));
     for (what, few, many) in [
         ("allocations", few.allocations, many.allocations),
         ("bytes", few.bytes, many.bytes),
@@ -218,4 +228,15 @@ fn a_chain_removed_of_which_each_was_read_by_one_that_stays() {
             chain => format!("{chain}; {readers}"),
         }
     });
+}
+
+/// The new ones wait for one delete, and that one waits for all the old ones: a look over these for
+/// each of the new is little beside the rest where there are few.
+#[test]
+fn one_that_all_others_name_in_their_config_replaced_in_place_with_them() {
+    grows_no_faster_from(
+        TIMES * FEW,
+        |count, region| shared(count, region, |number| format!("r{number} W =r0")),
+        |_| PlanOptions::default(),
+    );
 }
