@@ -57,3 +57,6 @@ mod world;
 
 #[cfg(test)]
 mod fewest;
+
+#[cfg(test)]
+mod rounds;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use notation_model::{Incarnation, Record, ResourceId, Value};
 
 use crate::{
-    Goal, Note, Plan, PlanError, PlanInput, PlanProblem, Subject, Transition, fallback,
+    Note, Plan, PlanError, PlanInput, PlanProblem, Transition, fallback,
     forecast::{self, Expected},
     let_go::{Held, Stuck, stuck},
     notes::notes,
@@ -16,7 +16,7 @@ use crate::{
     play::{self, Play, is_protected},
     program::{self, Program},
     steps::{Lives, Writing, put_intended, put_steps},
-    target,
+    target::{self, Scope},
 };
 
 /// Plans the way from what is recorded and was found to what is desired. Pure.
@@ -62,40 +62,21 @@ fn plan_targets<'a>(
     if input.options.target.is_empty() {
         return plan_scope(input, history, whole, None);
     }
-    let mut also: BTreeSet<ResourceId> = BTreeSet::new();
+    let mut scope = Scope::of_targets(input, whole, history);
     loop {
-        let scope = target::scope(input, whole, &also).unwrap_or_default();
-        let part = program::program(input, Some(&scope));
-        let mut plan = plan_scope(input, history, &part, Some(&scope))?;
-        let mut more = holders_of_leaving(history, &plan, &scope);
-        more.extend(target::outside_namesakes(input, history, &plan, &scope));
+        let part = program::program(input, Some(&scope.ids));
+        let mut plan = plan_scope(input, history, &part, Some(&scope.ids))?;
+        let more = scope.asked_by(&plan);
         if more.is_empty() {
-            fail_on(target::left_out(input, &scope))?;
-            plan.notes.extend(expanded(input, &scope));
+            fail_on(target::left_out(input, &scope.ids))?;
+            plan.notes.extend(expanded(input, &scope.ids));
             return Ok(plan);
         }
-        also.extend(more);
+        scope.take_in(more);
     }
 }
 
-fn holders_of_leaving(
-    history: &History<'_>,
-    plan: &Plan,
-    scope: &BTreeSet<ResourceId>,
-) -> BTreeSet<ResourceId> {
-    let leaving: BTreeSet<usize> = plan
-        .steps
-        .iter()
-        .filter(|step| step.goal == Goal::Absent)
-        .filter_map(|step| match &step.key.subject {
-            Subject::Incarnation(incarnation) => history.find(incarnation),
-            Subject::Cycle(_) => None,
-        })
-        .collect();
-    target::outside_holders(history, scope, &leaving)
-}
-
-fn expanded(input: &PlanInput<'_>, scope: &BTreeSet<ResourceId>) -> Option<Note> {
+pub(crate) fn expanded(input: &PlanInput<'_>, scope: &BTreeSet<ResourceId>) -> Option<Note> {
     let added: Vec<&ResourceId> = scope.difference(&input.options.target).collect();
     (!added.is_empty()).then(|| Note {
         code: "target_expanded",
@@ -108,7 +89,7 @@ fn expanded(input: &PlanInput<'_>, scope: &BTreeSet<ResourceId>) -> Option<Note>
     })
 }
 
-fn fail_on(problems: Vec<PlanProblem>) -> Result<(), PlanError> {
+pub(crate) fn fail_on(problems: Vec<PlanProblem>) -> Result<(), PlanError> {
     if problems.is_empty() {
         Ok(())
     } else {
@@ -116,7 +97,7 @@ fn fail_on(problems: Vec<PlanProblem>) -> Result<(), PlanError> {
     }
 }
 
-fn plan_scope<'a>(
+pub(crate) fn plan_scope<'a>(
     input: &PlanInput<'a>,
     history: &History<'a>,
     program: &Program<'a>,

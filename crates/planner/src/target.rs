@@ -3,64 +3,116 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use notation_model::{Expr, ResourceId, Value};
+use notation_model::{Expr, ResourceId, Standing, Value, Via};
 
-use crate::{Plan, PlanInput, PlanProblem, past::History, program::Program};
+use crate::{
+    Goal, Plan, PlanInput, PlanProblem, Subject, graph::Graph, past::History, program::Program,
+};
 
-/// Ids in scope and what was added by expanding; `None` when everything is.
-pub(crate) fn scope(
-    input: &PlanInput<'_>,
-    whole: &Program<'_>,
-    also: &BTreeSet<ResourceId>,
-) -> Option<BTreeSet<ResourceId>> {
-    if input.options.target.is_empty() {
-        return None;
-    }
-    let mut found: BTreeSet<ResourceId> = BTreeSet::new();
-    let mut pending: Vec<ResourceId> = input.options.target.iter().chain(also).cloned().collect();
-    while let Some(id) = pending.pop() {
-        if !found.insert(id.clone()) {
-            continue;
-        }
-        let Some(number) = whole.get(&id) else {
-            continue;
-        };
-        let wanted = &whole.wanted[number];
-        let mates = whole.components[wanted.component].iter();
-        let needed = wanted.edges.iter().map(|(to, _)| to);
-        pending.extend(
-            mates
-                .chain(needed)
-                .map(|number| whole.wanted[*number].desired.id.clone()),
-        );
-    }
-    Some(found)
+/// What `--target` takes in. It only grows: what a plan of it asks for besides is taken in too.
+pub(crate) struct Scope<'s, 'a> {
+    input: &'s PlanInput<'a>,
+    whole: &'s Program<'a>,
+    history: &'s History<'a>,
+    /// Live records that hold each record by more than order.
+    holders: Graph,
+    /// Components of the program that were taken in.
+    entered: Vec<bool>,
+    pub ids: BTreeSet<ResourceId>,
 }
 
-/// Resources outside the scope that are recorded to refer to one of these.
-pub(crate) fn outside_holders(
-    history: &History<'_>,
-    scope: &BTreeSet<ResourceId>,
-    leaving: &BTreeSet<usize>,
-) -> BTreeSet<ResourceId> {
-    history
-        .past
-        .iter()
-        .filter(|past| !past.gone() && !scope.contains(&past.incarnation.resource))
-        .filter(|past| {
-            past.record.edges.iter().any(|edge| {
-                edge.via != notation_model::Via::DependOn
-                    && history
-                        .meant(&edge.to)
-                        .is_some_and(|target| leaving.contains(&target))
-            })
-        })
-        .map(|past| past.incarnation.resource.clone())
-        .collect()
+impl<'s, 'a> Scope<'s, 'a> {
+    /// The targets and whatever comes along whichever else does.
+    pub fn of_targets(
+        input: &'s PlanInput<'a>,
+        whole: &'s Program<'a>,
+        history: &'s History<'a>,
+    ) -> Scope<'s, 'a> {
+        let mut scope = Scope {
+            input,
+            whole,
+            history,
+            holders: holders(history),
+            entered: vec![false; whole.components.len()],
+            ids: BTreeSet::new(),
+        };
+        scope.take_in(input.options.target.iter().cloned());
+        scope
+    }
+
+    /// Takes these in, with their cycles, what they need, and who must let go of those that leave
+    /// in every plan of them: a chain of removals is so walked at once, not with a plan per link.
+    pub fn take_in(&mut self, ids: impl IntoIterator<Item = ResourceId>) {
+        let mut pending: Vec<ResourceId> = ids.into_iter().collect();
+        while let Some(id) = pending.pop() {
+            if self.ids.contains(&id) {
+                continue;
+            }
+            if let Some(number) = self.whole.get(&id) {
+                let wanted = &self.whole.wanted[number];
+                let id = |number: &usize| self.whole.wanted[*number].desired.id.clone();
+                if !std::mem::replace(&mut self.entered[wanted.component], true) {
+                    pending.extend(self.whole.components[wanted.component].iter().map(id));
+                }
+                pending.extend(wanted.edges.iter().map(|(to, _)| id(to)));
+            }
+            for past in self
+                .history
+                .of(&id)
+                .filter(|past| self.leaves_anyway(*past))
+            {
+                pending.extend(self.holders_of(past).cloned());
+            }
+            self.ids.insert(id);
+        }
+    }
+
+    /// Resources outside that a plan of what is inside asks for: who holds what leaves, and who has
+    /// the identity of what is made.
+    pub fn asked_by(&self, plan: &Plan) -> BTreeSet<ResourceId> {
+        let leaving = plan.steps.iter().filter(|step| step.goal == Goal::Absent);
+        let leaving = leaving.filter_map(|step| match &step.key.subject {
+            Subject::Incarnation(incarnation) => self.history.find(incarnation),
+            Subject::Cycle(_) => None,
+        });
+        leaving
+            .flat_map(|past| self.holders_of(past))
+            .filter(|holder| !self.ids.contains(*holder))
+            .cloned()
+            .chain(outside_namesakes(self.input, self.history, plan, &self.ids))
+            .collect()
+    }
+
+    fn holders_of(&self, past: usize) -> impl Iterator<Item = &'s ResourceId> {
+        let history = self.history;
+        let holders = self.holders[past].iter();
+        holders.map(|holder| &history.past[*holder].incarnation.resource)
+    }
+
+    /// True for what leaves in every plan that has its resource in scope.
+    fn leaves_anyway(&self, past: usize) -> bool {
+        let past = &self.history.past[past];
+        let undeclared = self.whole.get(&past.incarnation.resource).is_none();
+        let superseded = past.record.standing == Standing::Superseded;
+        past.ty.is_some() && !past.gone() && (undeclared || superseded)
+    }
+}
+
+/// Who of the live holds each record by more than order.
+fn holders(history: &History<'_>) -> Graph {
+    let past = history.past.iter().enumerate();
+    let held = past
+        .filter(|(_, past)| !past.gone())
+        .flat_map(|(who, past)| {
+            let edges = past.record.edges.iter();
+            let edges = edges.filter(|edge| edge.via != Via::DependOn);
+            edges.filter_map(move |edge| Some((history.meant(&edge.to)?, who)))
+        });
+    Graph::of(history.past.len(), held)
 }
 
 /// Resources outside the scope that are recorded with the identity of something to be made.
-pub(crate) fn outside_namesakes(
+fn outside_namesakes(
     input: &PlanInput<'_>,
     history: &History<'_>,
     plan: &Plan,

@@ -230,6 +230,42 @@ fn a_chain_removed_of_which_each_was_read_by_one_that_stays() {
     });
 }
 
+fn of_the_first() -> PlanOptions {
+    PlanOptions {
+        target: [id("r0")].into(),
+        ..PlanOptions::default()
+    }
+}
+
+#[test]
+fn the_first_of_a_chain_removed_with_all_that_hold_it() {
+    grows_no_faster_with(chain_removed, |_| of_the_first());
+}
+
+#[test]
+fn the_first_of_a_ring_removed_with_all_that_hold_it() {
+    let ring = |count: usize, when: &str| match when {
+        "here" => each(count, |number| {
+            format!("r{number} W >r{}", (number + 1) % count)
+        }),
+        _ => String::new(),
+    };
+    grows_no_faster_with(ring, |_| of_the_first());
+}
+
+#[test]
+fn the_first_of_a_ring_changed_with_the_others() {
+    grows_no_faster_from(
+        TIMES * FEW,
+        |count, region| {
+            each(count, |number| {
+                format!("r{number} W region={region} >r{}", (number + 1) % count)
+            })
+        },
+        |_| of_the_first(),
+    );
+}
+
 /// The new ones wait for one delete, and that one waits for all the old ones: a look over these for
 /// each of the new is little beside the rest where there are few.
 #[test]
