@@ -69,7 +69,7 @@ async fn look_and_plan(
         max_attempts: options.max_attempts,
     };
     let former = former(desired);
-    let mut recovered = recover::look(&looker, state, &former, options.parallelism).await?;
+    let mut recovered = recover::look(&looker, state, &former).await?;
     let observed = look_around(&looker, &mut recovered, options).await?;
     let mut planned = make_plan(
         session,
@@ -214,8 +214,7 @@ pub(crate) async fn recovered(
     line: &Line,
     state: DeploymentState,
 ) -> Result<Recovered, EngineError> {
-    let parallelism = line.options.parallelism;
-    let mut recovered = recover::look(&line.looker(), state, &line.former, parallelism).await?;
+    let mut recovered = recover::look(&line.looker(), state, &line.former).await?;
     recovered.record(line).await?;
     Ok(recovered)
 }

@@ -43,6 +43,10 @@ pub(crate) struct Recovered {
     pub met: bool,
 }
 
+/// How many intents are looked up side by side. Looks spend their time waiting for reads that lag;
+/// the calls among them have limits of their own.
+const AT_ONCE: usize = 64;
+
 /// What became of one intent.
 enum Fate {
     /// Made: the record of it.
@@ -71,12 +75,11 @@ pub(crate) async fn look(
     looker: &Looker<'_>,
     state: DeploymentState,
     former: &BTreeMap<ResourceId, Vec<ResourceId>>,
-    parallelism: usize,
 ) -> Result<Recovered, EngineError> {
     let mut fates = Vec::with_capacity(state.open.len());
     let mut running = FuturesOrdered::new();
     for open in &state.open {
-        if running.len() >= parallelism.max(1) {
+        if running.len() >= AT_ONCE {
             fates.extend(running.next().await);
         }
         running.push_back(fate(looker, &state, open, former));
