@@ -16,6 +16,8 @@ pub(crate) struct Scope<'s, 'a> {
     history: &'s History<'a>,
     /// Live records that hold each record by more than order.
     holders: Graph,
+    /// Records that may be left in place for what nobody knows how to make let go.
+    may_stay: Vec<bool>,
     /// Components of the program that were taken in.
     entered: Vec<bool>,
     pub ids: BTreeSet<ResourceId>,
@@ -33,6 +35,7 @@ impl<'s, 'a> Scope<'s, 'a> {
             whole,
             history,
             holders: holders(history),
+            may_stay: held_by_unknown(history),
             entered: vec![false; whole.components.len()],
             ids: BTreeSet::new(),
         };
@@ -91,11 +94,30 @@ impl<'s, 'a> Scope<'s, 'a> {
 
     /// True for what leaves in every plan that has its resource in scope.
     fn leaves_anyway(&self, past: usize) -> bool {
+        let may_stay = self.may_stay[past];
         let past = &self.history.past[past];
         let undeclared = self.whole.get(&past.incarnation.resource).is_none();
         let superseded = past.record.standing == Standing::Superseded;
-        past.ty.is_some() && !past.gone() && (undeclared || superseded)
+        past.ty.is_some() && !past.gone() && !may_stay && (undeclared || superseded)
     }
+}
+
+/// What objects of an unknown type hold, directly or not.
+fn held_by_unknown(history: &History<'_>) -> Vec<bool> {
+    let mut held = vec![false; history.past.len()];
+    let past = history.past.iter().enumerate();
+    let unknown = past.filter(|(_, past)| past.ty.is_none() && !past.gone());
+    let mut pending: Vec<usize> = unknown.map(|(index, _)| index).collect();
+    while let Some(holder) = pending.pop() {
+        let edges = history.past[holder].record.edges.iter();
+        let holds = edges.filter(|edge| edge.holds);
+        for target in holds.filter_map(|edge| history.meant(&edge.to)) {
+            if !std::mem::replace(&mut held[target], true) {
+                pending.push(target);
+            }
+        }
+    }
+    held
 }
 
 /// Who of the live holds each record by more than order.

@@ -248,6 +248,21 @@ fn what_a_type_that_nobody_knows_holds_is_left_in_place_too() {
 }
 
 #[test]
+fn who_holds_what_is_left_in_place_is_not_taken_into_the_target() {
+    let mut world = World::of("a W; b W >a; h W =a");
+    for record in world.records.values_mut() {
+        if record.incarnation.resource.as_str() == "b" {
+            record.ty = "other/Thing".parse().expect("a good type");
+        }
+    }
+    let options = PlanOptions {
+        target: [id("a")].into(),
+        ..PlanOptions::default()
+    };
+    assert_eq!(world.line_with("", &options), "nothing");
+}
+
+#[test]
 fn edges_are_refreshed_without_a_write() {
     let mut world = World::of("a W; b W @a; c W >a");
     assert_eq!(world.line("a W; b W; c W >a"), "nothing");
