@@ -305,7 +305,9 @@ fn finish(lives: Lives<'_, '_>, mut survey: Survey<'_, '_>) -> Result<Plan, Plan
             None => forecast::leaving(&survey, life, waypoints[index]),
         })
         .collect();
-    fail_on(protected(&survey, play, &expected))?;
+    let mut problems = protected(&survey, play, &expected);
+    problems.extend(held(&survey, play));
+    fail_on(problems)?;
     let mut plan = Plan {
         deployment: input.deployment.clone(),
         steps: Vec::new(),
@@ -327,6 +329,38 @@ fn finish(lives: Lives<'_, '_>, mut survey: Survey<'_, '_>) -> Result<Plan, Plan
     plan.notes
         .extend(greedy.iter().map(|part| greedy_note(play, part)));
     Ok(plan)
+}
+
+/// New incarnations that need the place of one that cannot go.
+fn held(survey: &Survey<'_, '_>, play: &Play) -> Vec<PlanProblem> {
+    if play.left_in_place.is_empty() {
+        return Vec::new();
+    }
+    let past = &survey.history.past;
+    let place = |index: usize| {
+        let space = past[index].ty?.identity_space.as_str();
+        Some((space, past[index].record.key.as_str()))
+    };
+    let left = play.left_in_place.keys();
+    let places: BTreeMap<(&str, &str), usize> = left
+        .filter_map(|index| Some((place(*index)?, *index)))
+        .collect();
+    let wanted = survey.program.wanted.iter().zip(&survey.outlooks);
+    let new = wanted.filter(|(_, outlook)| outlook.kept.is_none());
+    let problems = new.filter_map(|(wanted, outlook)| {
+        let key = outlook.key.as_ref()?.as_text()?;
+        let left = *places.get(&(wanted.ty.identity_space.as_str(), key))?;
+        let mut holder = left;
+        while let Some(next) = play.left_in_place.get(&holder) {
+            holder = *next;
+        }
+        Some(PlanProblem::HeldByUnknown {
+            resource: past[left].incarnation.resource.clone(),
+            holder: past[holder].incarnation.resource.clone(),
+            ty: past[holder].record.ty.clone(),
+        })
+    });
+    problems.collect()
 }
 
 fn protected(survey: &Survey<'_, '_>, play: &Play, expected: &[Expected]) -> Vec<PlanProblem> {

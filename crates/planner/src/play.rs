@@ -295,8 +295,7 @@ pub(crate) fn naming_what_is_lost(
 }
 
 /// Who of the leaving cannot go: the object of a record with an unknown type holds it (nobody knows
-/// how to make that let go), or that of another one that cannot go. A new incarnation that needs
-/// the place of one is not kept waiting for ever: there the provider's refusal tells.
+/// how to make that let go), or that of another one that cannot go.
 fn left_in_place(survey: &Survey<'_, '_>, leaving: &[usize]) -> BTreeMap<usize, usize> {
     let history = survey.history;
     let unknown = |index: &usize| {
@@ -308,12 +307,6 @@ fn left_in_place(survey: &Survey<'_, '_>, leaving: &[usize]) -> BTreeMap<usize, 
         return BTreeMap::new();
     }
     let leaving: BTreeSet<usize> = leaving.iter().copied().collect();
-    let makes_room = |index: usize| {
-        let key = history.past[index].record.key.as_str();
-        let new = survey.outlooks.iter().filter(|one| one.kept.is_none());
-        let mut keys = new.filter_map(|one| one.key.as_ref()?.as_text());
-        keys.any(|wanted| wanted == key)
-    };
     let mut left: BTreeMap<usize, usize> = BTreeMap::new();
     while let Some(holder) = holding.pop() {
         let edges = history.past[holder].record.edges.iter();
@@ -321,7 +314,7 @@ fn left_in_place(survey: &Survey<'_, '_>, leaving: &[usize]) -> BTreeMap<usize, 
             .filter(|edge| edge.holds)
             .filter_map(|edge| history.meant(&edge.to))
         {
-            if leaving.contains(&target) && !left.contains_key(&target) && !makes_room(target) {
+            if leaving.contains(&target) && !left.contains_key(&target) {
                 left.insert(target, holder);
                 holding.push(target);
             }

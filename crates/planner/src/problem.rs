@@ -209,6 +209,20 @@ pub enum PlanProblem {
         /// Why the plan would do that.
         because: String,
     },
+    /// A plan that deletes what an object of an unknown type holds, directly or by others, to make
+    /// room for something new.
+    #[error(
+        "{resource} would be deleted to make room, and {holder}, which is recorded with the unknown \
+         type {ty}, would not let go of it"
+    )]
+    HeldByUnknown {
+        /// Which resource.
+        resource: ResourceId,
+        /// What holds it.
+        holder: ResourceId,
+        /// The type of that one.
+        ty: TypeName,
+    },
     /// Recorded references of two programs form a loop in which nobody can be bare.
     #[error(
         "{} are recorded to refer to each other and none of them can let go first",
@@ -274,6 +288,7 @@ impl PlanProblem {
             PlanProblem::DuplicateIdentity { .. } => "plan::duplicate_identity",
             PlanProblem::ClaimedTwice { .. } => "plan::claimed_twice",
             PlanProblem::Protected { .. } => "plan::protected",
+            PlanProblem::HeldByUnknown { .. } => "plan::held_by_unknown",
             PlanProblem::MixedState { .. } => "plan::mixed_state",
             PlanProblem::UnknownId { .. } => "plan::unknown_id",
             PlanProblem::NotDeclared { .. } => "plan::not_declared",
@@ -328,6 +343,10 @@ impl PlanProblem {
             PlanProblem::Protected { resource, .. } => {
                 format!("declare {resource} without `protect`, deploy, and then make this change")
             }
+            PlanProblem::HeldByUnknown { holder, ty, .. } => format!(
+                "use the version of Notation that has {ty}, or take {holder} away at its provider \
+                 and then `notation state rm ENTRY {holder}`"
+            ),
             PlanProblem::MixedState { .. } => {
                 "deploy a program that keeps one of them, without its references to the others and \
                  with nothing that replaces it, and make this change then; after a run that was \

@@ -236,15 +236,15 @@ fn what_a_type_that_nobody_knows_holds_is_left_in_place_too() {
     note left_in_place: a is left in place, since b is and refers to it
     note left_in_place: b is left in place, since c is and refers to it
     ");
-    // What somebody is to have the name of cannot stay, whoever holds it.
+    // What somebody is to have the name of cannot stay.
     let mut world = World::of("a W fixed; b W >a");
     for record in world.records.values_mut() {
         if record.incarnation.resource.as_str() == "b" {
             record.ty = "other/Thing".parse().expect("a good type");
         }
     }
-    let plan = world.plan("a W fixed region=2").expect("it can be planned");
-    insta::assert_snapshot!(line(&plan), @"delete a, create a'");
+    let refused = world.plan("a W fixed region=2").expect_err("b holds it");
+    insta::assert_snapshot!(refused, @"a would be deleted to make room, and b, which is recorded with the unknown type other/Thing, would not let go of it");
 }
 
 #[test]

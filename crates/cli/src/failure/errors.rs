@@ -174,6 +174,7 @@ fn spot(root: &Path, problem: &PlanProblem) -> Option<Spot> {
             Spot::of(root, &places)
         }
         PlanProblem::Protected { .. }
+        | PlanProblem::HeldByUnknown { .. }
         | PlanProblem::MixedState { .. }
         | PlanProblem::UnknownId { .. }
         | PlanProblem::NotDeclared { .. }
