@@ -85,9 +85,7 @@ pub async fn print(report: &mut Report) -> Result<(), Failure> {
                     .unwrap_or(0)
             ),
         });
-        let prior = Prior {
-            records: recorded(desired.clone()).await?,
-        };
+        let prior = recorded_of(&desired).await?;
         for (what, desired, options) in [
             ("nothing to do", &desired, PlanOptions::default()),
             ("removed", &DesiredGraph::default(), PlanOptions::default()),
@@ -113,80 +111,19 @@ pub async fn print(report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Planning work of every kind, at sizes ten times apart.
-pub async fn print_growth(report: &mut Report) -> Result<(), Failure> {
-    for shape in [
-        Shape::Tree,
-        Shape::Chain,
-        Shape::Wide,
-        Shape::Star,
-        Shape::Read,
-        Shape::Bound,
-        Shape::Pairs,
-        Shape::Ring,
-    ] {
-        let mut before: BTreeMap<&str, Took> = BTreeMap::new();
-        for count in [1_000, 10_000] {
-            for (what, took) in kinds(Program::new(shape, count)).await? {
-                let name = format!("planner: {shape} {count}, {what}");
-                report.put(&Figure {
-                    name: name.clone(),
-                    value: took.median_ms,
-                    unit: "ms",
-                    target: Target::None,
-                    note: took.note(),
-                });
-                if let Some(before) = before.insert(what, took) {
-                    report.put(&work_growth(&name, &took, &before));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Ten times the work in at most fifteen times the processor's time: planning is pure work.
-fn work_growth(name: &str, took: &Took, before: &Took) -> Figure {
-    Figure {
-        name: format!("{name}: against a tenth of it"),
-        value: took.work_over(before),
-        unit: "times",
-        target: Target::AtMost(15.0),
-        note: format!("on the wall {:.1} times", took.over(before)),
-    }
-}
-
-async fn kinds(program: Program) -> Result<Vec<(&'static str, Took)>, Failure> {
-    let here = Program {
-        fixed_in: Some("here"),
-        ..program
-    }
-    .graph()?;
-    let there = Program {
-        fixed_in: Some("there"),
-        ..program
-    }
-    .graph()?;
-    let (new, _) = timed_plan(&here, &Prior::default()).await?;
-    let prior = Prior {
-        records: recorded(here.clone()).await?,
-    };
-    let (same, _) = timed_plan(&here, &prior).await?;
-    let (replaced, _) = timed_plan(&there, &prior).await?;
-    let (removed, _) = timed_plan(&DesiredGraph::default(), &prior).await?;
-    Ok(vec![
-        ("all new", new),
-        ("nothing to do", same),
-        ("all replaced in place", replaced),
-        ("removed", removed),
-    ])
+/// What is recorded once a program is deployed.
+pub async fn recorded_of(desired: &DesiredGraph) -> Result<Prior, Failure> {
+    Ok(Prior {
+        records: recorded(desired.clone()).await?,
+    })
 }
 
 async fn timed_plan(desired: &DesiredGraph, prior: &Prior) -> Result<(Took, Plan), Failure> {
     timed(async || plan_with(desired, prior, &PlanOptions::default())).await
 }
 
-fn plan_with(
+/// One plan of the planner alone.
+pub fn plan_with(
     desired: &DesiredGraph,
     prior: &Prior,
     options: &PlanOptions,

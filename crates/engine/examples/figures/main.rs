@@ -10,6 +10,7 @@ mod cycles;
 mod deployment;
 mod figure;
 mod free;
+mod growth;
 mod memory;
 mod plans;
 mod programs;
@@ -29,11 +30,13 @@ const GROUPS: [&str; 5] = ["plans", "cycles", "applies", "latency", "growth"];
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some((memory::CHILD, rest)) = arguments
+    match arguments
         .split_first()
         .map(|(first, rest)| (first.as_str(), rest))
     {
-        return memory::child(rest).await;
+        Some((memory::CHILD, rest)) => return memory::child(rest).await,
+        Some((growth::CHILD, rest)) => return growth::child(rest).await,
+        Some(_) | None => {}
     }
     let (flags, wanted): (Vec<&str>, Vec<&str>) = arguments
         .iter()
@@ -54,7 +57,7 @@ async fn main() -> Result<(), Failure> {
             "cycles" => cycles::print(&mut report).await?,
             "applies" => applies::print(&mut report).await?,
             "latency" => applies::print_latency(&mut report).await?,
-            _ => cycles::print_growth(&mut report).await?,
+            _ => growth::print(&mut report)?,
         }
     }
     report.end();

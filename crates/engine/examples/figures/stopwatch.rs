@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::Failure;
 
 /// How often something is timed.
-const TIMES: usize = 5;
+pub const TIMES: usize = 5;
 /// More than the caches of any processor this is run on hold: 64 MiB of words.
 const CACHES: usize = 8 << 20;
 /// Words of a line of a cache.
@@ -29,6 +29,21 @@ pub struct Took {
 }
 
 impl Took {
+    /// Of as many times on the wall and of the processor.
+    pub fn of(times: &[(f64, f64)]) -> Took {
+        let sorted = |of: fn(&(f64, f64)) -> f64| {
+            let mut all: Vec<f64> = times.iter().map(of).collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let (walls, cpus) = (sorted(|time| time.0), sorted(|time| time.1));
+        Took {
+            median_ms: walls[times.len() / 2],
+            least_ms: walls[0],
+            cpu_ms: cpus[times.len() / 2],
+        }
+    }
+
     /// Everything that is not the median.
     pub fn note(&self) -> String {
         format!("least {:.1} ms, cpu {:.1} ms", self.least_ms, self.cpu_ms)
@@ -47,34 +62,36 @@ impl Took {
     }
 }
 
-/// Does something five times; also what it gave the last time. Each time begins with cold caches,
-/// as a command does that plans once: what is small enough to stay in them must not look cheap.
+/// Does something five times; also what it gave the last time.
 pub async fn timed<T>(
     mut work: impl AsyncFnMut() -> Result<T, Failure>,
 ) -> Result<(Took, T), Failure> {
-    let mut walls = Vec::with_capacity(TIMES);
+    let mut times = Vec::with_capacity(TIMES);
     let mut last = None;
-    let mut cpus = Vec::with_capacity(TIMES);
-    let mut other = vec![0u64; CACHES];
     for _ in 0..TIMES {
         drop(last.take());
-        for word in other.iter_mut().step_by(LINE) {
-            *word += 1;
-        }
-        black_box(&other);
-        let (wall, before) = (Instant::now(), cpu_time());
-        last = Some(work().await?);
-        walls.push(ms(wall.elapsed()));
-        cpus.push(ms(cpu_time().saturating_sub(before)));
+        let (time, gave) = once(&mut work).await?;
+        times.push(time);
+        last = Some(gave);
     }
-    walls.sort_by(f64::total_cmp);
-    cpus.sort_by(f64::total_cmp);
-    let took = Took {
-        median_ms: walls[TIMES / 2],
-        least_ms: walls[0],
-        cpu_ms: cpus[TIMES / 2],
-    };
-    Ok((took, last.ok_or("nothing was timed")?))
+    Ok((Took::of(&times), last.ok_or("nothing was timed")?))
+}
+
+/// Does something; milliseconds on the wall and of the processor, and what it gave. It begins with
+/// cold caches, as a command does that plans once: what is small enough to stay in them must not
+/// look cheap.
+pub async fn once<T>(
+    mut work: impl AsyncFnMut() -> Result<T, Failure>,
+) -> Result<((f64, f64), T), Failure> {
+    let mut other = vec![0u64; CACHES];
+    for word in other.iter_mut().step_by(LINE) {
+        *word += 1;
+    }
+    black_box(&other);
+    let (wall, before) = (Instant::now(), cpu_time());
+    let gave = work().await?;
+    let cpu = cpu_time().saturating_sub(before);
+    Ok(((ms(wall.elapsed()), ms(cpu)), gave))
 }
 
 /// Milliseconds.
