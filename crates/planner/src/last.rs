@@ -48,15 +48,7 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) -> Vec<(usize,
     if own.iter().all(<[_]>::is_empty) {
         return Vec::new();
     }
-    let referred: Graph = lives[start..]
-        .iter()
-        .map(|life| {
-            life.holders
-                .iter()
-                .filter(|holder| holder.who >= start)
-                .map(|holder| holder.who - start)
-        })
-        .collect();
+    let referred = rules.referred();
     let late_steps = |member: usize| {
         let life = start + member;
         let steps = [Some(life), waypoints[life].then(|| rules.placeholder(life))];

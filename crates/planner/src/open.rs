@@ -43,16 +43,7 @@ pub(crate) fn leaving_loops(rules: &Rules<'_>) -> Vec<bool> {
     if start == lives.len() {
         return waypoints;
     }
-    let graph: Graph = lives[start..]
-        .iter()
-        .map(|life| {
-            life.holders
-                .iter()
-                .filter(|holder| holder.who >= start)
-                .map(|holder| holder.who - start)
-        })
-        .collect();
-    for part in graph.looping_parts() {
+    for part in rules.referred().looping_parts() {
         for node in part {
             waypoints[start + node] = lives[start + node].can_be_bare;
         }

@@ -117,6 +117,18 @@ impl Rules<'_> {
         }
     }
 
+    /// Who of the leaving refers to each of them; numbered from the first one that leaves.
+    pub fn referred(&self) -> Graph {
+        let start = self.play.staying;
+        let leaving = self.play.lives[start..].iter();
+        leaving
+            .map(|life| {
+                let holders = life.holders.iter().map(|holder| holder.who);
+                holders.filter_map(move |who| who.checked_sub(start))
+            })
+            .collect()
+    }
+
     /// Everything one step waits for, in a fixed order.
     pub fn waits(&self, step: StepNumber, waypoints: &[bool], out: &mut Vec<Wait>) {
         match self.which(step) {
