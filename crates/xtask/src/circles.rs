@@ -1,7 +1,8 @@
-//! Rooms inside a crate (`docs/ARCHITECTURE.md`, *Inside cli*): no circle among them.
+//! Rooms inside a crate (`docs/ARCHITECTURE.md`, *Inside a crate*): no circle among them.
 //!
 //! A room is a module at the crate's root with everything below it. Its arrows are read from the
-//! tokens of its files, so that none hides in a macro and none is seen in a text or a comment.
+//! tokens of its files, so that none hides in a macro and none is seen in a text or a comment. A
+//! name that the root lends from a room leads to that room.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -13,27 +14,28 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use crate::sources::rust_files;
 
-/// Crates that are looked at: binaries, whose root names nothing but rooms.
-const CRATES: &[&str] = &["cli"];
-
 /// Rooms that each room names.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 /// One line for every circle, and for every arrow that leads to no room.
 pub fn broken(root: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
-    for name in CRATES {
-        let source = root.join("crates").join(name).join("src");
+    for room in fs::read_dir(root.join("crates"))? {
+        let room = room?;
+        let source = room.path().join("src");
         if source.exists() {
+            let name = room.file_name().to_string_lossy().into_owned();
             let arrows = arrows(&source)?;
             found.extend(problems(&arrows).map(|problem| format!("{name}: {problem}")));
         }
     }
+    found.sort_unstable();
     Ok(found)
 }
 
 fn arrows(source: &Path) -> io::Result<Arrows> {
     let mut arrows = Arrows::new();
+    let mut lent = BTreeMap::new();
     for file in rust_files(source)? {
         let below = file
             .strip_prefix(source)
@@ -44,19 +46,63 @@ fn arrows(source: &Path) -> io::Result<Arrows> {
             .map(|part| part.to_string_lossy().into_owned())
             .filter(|part| part != "mod")
             .collect();
-        if path == ["main"] {
-            continue;
-        }
         let tokens = fs::read_to_string(&file)?
             .parse::<TokenStream>()
             .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))?;
-        let named = arrows.entry(path[0].clone()).or_default();
-        named_at_root(tokens, path.len(), named);
+        if path == ["lib"] {
+            lent = lent_by(tokens);
+        } else if path != ["main"] {
+            let named = arrows.entry(path[0].clone()).or_default();
+            named_at_root(tokens, path.len(), named);
+        }
     }
+    let rooms: BTreeSet<_> = arrows.keys().cloned().collect();
     for (room, named) in &mut arrows {
+        let behind = |name: String| match lent.get(&name) {
+            Some(room) if !rooms.contains(&name) => room.clone(),
+            _ => name,
+        };
+        *named = std::mem::take(named).into_iter().map(behind).collect();
         named.remove(room);
     }
     Ok(arrows)
+}
+
+/// The room behind each name that a root lends with `use room::Name` or `use room::{Name, ..}`.
+fn lent_by(root: TokenStream) -> BTreeMap<String, String> {
+    let mut lent = BTreeMap::new();
+    let mut tokens = root.into_iter();
+    while tokens.any(|token| matches!(&token, TokenTree::Ident(word) if word == "use")) {
+        let mut words = Vec::new();
+        for token in tokens.by_ref() {
+            match token {
+                TokenTree::Ident(word) => words.push(word.to_string()),
+                TokenTree::Group(list) => words.extend(lasts(list.stream())),
+                TokenTree::Punct(punct) if punct.as_char() == ';' => break,
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+        if let [room, names @ ..] = &words[..] {
+            lent.extend(names.iter().map(|name| (name.clone(), room.clone())));
+        }
+    }
+    lent
+}
+
+/// The last word of each path of a list.
+fn lasts(list: TokenStream) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut last = None;
+    for token in list {
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == ',' => found.extend(last.take()),
+            TokenTree::Ident(word) => last = Some(word.to_string()),
+            TokenTree::Group(inner) => found.extend(lasts(inner.stream())),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+    found.extend(last);
+    found
 }
 
 /// The names behind `crate::`, and behind as many `super::` as lead to the root from a module at
@@ -198,6 +244,17 @@ mod tests {
             named("mod tests { use super::*; use super::super::a; }", 1),
             ["a"]
         );
+    }
+
+    #[test]
+    fn a_name_that_the_root_lends_leads_to_its_room() {
+        let root = "mod a; pub use a::{A, B as C}; use b::D; fn f() {}";
+        let lent = lent_by(root.parse().unwrap());
+        let lent: Vec<_> = lent
+            .iter()
+            .map(|(name, room)| (name.as_str(), room.as_str()))
+            .collect();
+        assert_eq!(lent, [("A", "a"), ("C", "a"), ("D", "b")]);
     }
 
     #[test]
