@@ -54,9 +54,3 @@ pub use summary::Summary;
 #[cfg(test)]
 #[path = "../tests/world/mod.rs"]
 mod world;
-
-#[cfg(test)]
-mod fewest;
-
-#[cfg(test)]
-mod rounds;

@@ -36,7 +36,7 @@ pub(crate) fn open(rules: &Rules<'_>, budget: u32) -> Result<Opened, Vec<usize>>
 }
 
 /// Leaving incarnations that hold each other: all of them that can be bare are reverted.
-pub(crate) fn leaving_loops(rules: &Rules<'_>) -> Vec<bool> {
+fn leaving_loops(rules: &Rules<'_>) -> Vec<bool> {
     let lives = &rules.play.lives;
     let mut waypoints = vec![false; lives.len()];
     let start = rules.play.staying;
@@ -300,3 +300,6 @@ impl Part<'_, '_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod fewest;

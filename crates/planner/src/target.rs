@@ -211,3 +211,6 @@ fn flagged<'i>(input: &PlanInput<'i>) -> impl Iterator<Item = (&'static str, &'i
     let adopt = input.options.adopt.iter().map(|id| ("--adopt", id));
     replace.chain(adopt)
 }
+
+#[cfg(test)]
+mod rounds;

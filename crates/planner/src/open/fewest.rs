@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use notation_model::SecretName;
 
+use super::{leaving_loops, open};
 use crate::{
     PlanInput, PlanOptions, Prior,
     loops::shortest_loop,
-    open::open,
     order::Rules,
     past, planning, program,
     world::{
@@ -72,7 +72,7 @@ fn compare(world: &World, text: &str) -> bool {
         play: &paired.play,
         waived: paired.waived,
     };
-    let given = crate::open::leaving_loops(&rules);
+    let given = leaving_loops(&rules);
     let opened = open(&rules, options.search_budget)
         .unwrap_or_else(|_| panic!("step 4 let a loop pass: {text}"));
     let chosen: Vec<usize> = added(&given, &opened.waypoints);

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{ResourceId, SecretName};
 
+use super::{Scope, left_out, unknown_ids};
 use crate::{
     Plan, PlanInput, PlanOptions, Prior,
     past::{self, History},
     planning::{NoPlan, expanded, fail_on, plan, plan_scope},
     program::{self, Program},
-    target::{Scope, left_out, unknown_ids},
     world::{
         Dice, World,
         program::id,
