@@ -1,21 +1,17 @@
 //! What can be deployed at all: a property of the program alone (`engine.md` §2, §10 step 1).
 
-use notation_model::{Desired, DesiredGraph, Edge, ResourceType, TypeSet, Via};
+use std::collections::BTreeMap;
 
-use crate::{
-    PlanProblem,
-    graph::Graph,
-    loops,
-    problem::{LoopMember, UnbreakableLoop},
-    program,
-};
+use notation_model::{Desired, DesiredGraph, Presence, ResourceId, ResourceType, Role, TypeSet};
+
+use crate::{PlanProblem, problem::Claimant, unbreakable::unopened};
 
 /// Accepts a program that can be deployed where nothing exists yet.
 ///
 /// Errors: everything that every plan of it is refused for, whatever state there is, in
 /// declaration order, loops last.
 pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<PlanProblem>> {
-    let problems = program::problems(desired, types);
+    let problems = problems(desired, types);
     if problems.is_empty() {
         Ok(())
     } else {
@@ -23,121 +19,127 @@ pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<PlanProb
     }
 }
 
-/// The loops that no resource opens by starting bare: per strongly connected part that is left,
-/// one shortest loop; then the same again without the members of reported loops. References to unknown resources and resources of
-/// unknown types are not judged here. Source: `engine.md` §2, RFC 0011 §3.
-pub(crate) fn unopened(desired: &DesiredGraph, types: &TypeSet) -> Vec<UnbreakableLoop> {
-    let firm: Vec<Vec<(usize, Edge<'_>)>> = desired
-        .resources
-        .values()
-        .map(|resource| firm_edges(desired, types, resource))
-        .collect();
-    let mut graph: Graph = firm
-        .iter()
-        .map(|edges| edges.iter().map(|(to, _)| *to))
-        .collect();
-    let mut found = Vec::new();
-    loop {
-        let parts = graph.looping_parts();
-        if parts.is_empty() {
-            break;
-        }
-        let mut reported = vec![false; graph.len()];
-        for part in parts {
-            let walked = loop_in(&graph, &part);
-            found.push(report(desired, types, &firm, &walked));
-            walked.iter().for_each(|member| reported[*member] = true);
-        }
-        let left = |(member, targets): (usize, &[usize])| match reported[member] {
-            true => Vec::new(),
-            false => targets.to_vec(),
+/// Everything that is wrong with the program alone, in declaration order, loops last.
+pub(crate) fn problems(program: &DesiredGraph, types: &TypeSet) -> Vec<PlanProblem> {
+    let mut problems = Vec::new();
+    for desired in program.resources.values() {
+        let Some(ty) = types.get(&desired.ty) else {
+            problems.push(PlanProblem::UnknownType {
+                resource: desired.id.clone(),
+                ty: desired.ty.clone(),
+                origin: desired.origin.clone(),
+            });
+            continue;
         };
-        graph = graph.iter().enumerate().map(left).collect();
-    }
-    found
-}
-
-/// Edges that a placeholder of the resource needs too.
-fn firm_edges<'a>(
-    desired: &'a DesiredGraph,
-    types: &TypeSet,
-    resource: &'a Desired,
-) -> Vec<(usize, Edge<'a>)> {
-    let Some(ty) = types.get(&resource.ty) else {
-        return Vec::new();
-    };
-    let bare = resource.obstacle(ty).is_none();
-    resource
-        .edges()
-        .into_iter()
-        .filter(|edge| !bare || matches!(edge.via, Via::Config(_)))
-        .filter_map(|edge| Some((desired.resources.get_index_of(edge.to)?, edge)))
-        .collect()
-}
-
-/// A shortest loop of one part, in node numbers of the whole graph.
-fn loop_in(graph: &Graph, part: &[usize]) -> Vec<usize> {
-    let local = graph.within(part);
-    loops::shortest_loop(&local)
-        .expect("a strongly connected part with an edge inside has a loop")
-        .into_iter()
-        .map(|node| part[node])
-        .collect()
-}
-
-fn report(
-    desired: &DesiredGraph,
-    types: &TypeSet,
-    firm: &[Vec<(usize, Edge<'_>)>],
-    walked: &[usize],
-) -> UnbreakableLoop {
-    let members = walked
-        .iter()
-        .enumerate()
-        .map(|(position, &node)| {
-            let next = walked[(position + 1) % walked.len()];
-            let resource = &desired.resources[node];
-            let edges: Vec<&Edge<'_>> = firm[node]
-                .iter()
-                .filter(|(to, _)| *to == next)
-                .map(|(_, edge)| edge)
-                .collect();
-            let edge = edges[0];
-            let ty = types.get(&resource.ty);
-            let (why, repair) = reason(resource, ty, edge);
-            LoopMember {
-                resource: resource.id.clone(),
-                ty: resource.ty.clone(),
-                refers_to: edge.to.clone(),
-                via: edge.via.clone(),
-                origin: edge.origin.clone(),
-                why,
-                repair,
+        for edge in desired.edges() {
+            if !program.resources.contains_key(edge.to) {
+                problems.push(PlanProblem::UnknownReference {
+                    resource: desired.id.clone(),
+                    target: edge.to.clone(),
+                    origin: edge.origin.clone(),
+                });
             }
-        })
-        .collect();
-    UnbreakableLoop { members }
+        }
+        problems.extend(second_values(desired, ty));
+        problems.extend(missing_fields(desired, ty));
+        problems.extend(secret_key(desired, ty));
+    }
+    problems.extend(claimed_twice(program));
+    let loops = unopened(program, types);
+    problems.extend(loops.into_iter().map(PlanProblem::Loop));
+    problems
 }
 
-fn reason(resource: &Desired, ty: Option<&ResourceType>, edge: &Edge<'_>) -> (String, String) {
-    let obstacle = ty.and_then(|ty| resource.obstacle(ty));
-    match (&edge.via, obstacle) {
-        (Via::Config(path), _) => {
-            let field = edge.field.unwrap_or(path);
-            (
-                format!("`{path}` is part of its config, which it cannot be created without"),
-                format!(
-                    "contribute `{field}` to {} after construction instead of giving it in the config",
-                    resource.id
-                ),
-            )
+/// Earlier ids that two resources claim, or that a resource of the program has: whose record
+/// would go on there cannot be told.
+fn claimed_twice(program: &DesiredGraph) -> Vec<PlanProblem> {
+    let claimant = |desired: &Desired| Claimant {
+        resource: desired.id.clone(),
+        origin: desired.origin.clone(),
+    };
+    let mut claims: BTreeMap<&ResourceId, Vec<Claimant>> = BTreeMap::new();
+    for desired in program.resources.values() {
+        for former in &desired.formerly {
+            let by = claims.entry(former).or_insert_with(|| {
+                program
+                    .resources
+                    .get(former)
+                    .map(claimant)
+                    .into_iter()
+                    .collect()
+            });
+            if by.iter().all(|claimant| claimant.resource != desired.id) {
+                by.push(claimant(desired));
+            }
         }
-        (Via::Contribution(_) | Via::DependOn, Some(obstacle)) => {
-            (obstacle.to_string(), obstacle.repair())
-        }
-        (Via::Contribution(_) | Via::DependOn, None) => (
-            format!("{} is needed first", edge.to),
-            format!("drop the reference of {} to {}", resource.id, edge.to),
-        ),
     }
+    claims
+        .into_iter()
+        .filter(|(former, by)| by.len() > 1 || by.iter().any(|one| one.resource == **former))
+        .map(|(former, by)| PlanProblem::ClaimedTwice {
+            former: former.clone(),
+            by,
+        })
+        .collect()
+}
+
+fn second_values(desired: &Desired, ty: &ResourceType) -> Vec<PlanProblem> {
+    let mut given: BTreeMap<&str, &notation_model::Origin> = desired
+        .config
+        .keys()
+        .map(|field| (field.as_str(), &desired.origin))
+        .collect();
+    let mut problems = Vec::new();
+    for contribution in &desired.contributions {
+        let field = contribution.field.as_str();
+        let collects = ty
+            .fields
+            .get(field)
+            .is_some_and(|declared| declared.collect.is_some());
+        if collects {
+            continue;
+        }
+        if let Some(first) = given.insert(field, &contribution.origin) {
+            problems.push(PlanProblem::SecondValue {
+                resource: desired.id.clone(),
+                field: field.to_owned(),
+                first: first.clone(),
+                second: contribution.origin.clone(),
+            });
+        }
+    }
+    problems
+}
+
+fn secret_key(desired: &Desired, ty: &ResourceType) -> Option<PlanProblem> {
+    let (field, _) = ty.key_field()?;
+    let is_secret = !desired.config.get(field)?.secrets().is_empty();
+    is_secret.then(|| PlanProblem::SecretKey {
+        resource: desired.id.clone(),
+        field: field.to_owned(),
+        origin: desired.origin.clone(),
+    })
+}
+
+fn missing_fields(desired: &Desired, ty: &ResourceType) -> Vec<PlanProblem> {
+    ty.fields
+        .iter()
+        .filter(|(name, field)| {
+            let generated = field.key && ty.naming.is_some();
+            let given = desired.config.contains_key(name)
+                || desired
+                    .contributions
+                    .iter()
+                    .any(|contribution| contribution.field == **name);
+            field.role == Role::Param
+                && field.presence == Presence::Required
+                && !generated
+                && !given
+        })
+        .map(|(name, _)| PlanProblem::MissingField {
+            resource: desired.id.clone(),
+            field: name.clone(),
+            origin: desired.origin.clone(),
+        })
+        .collect()
 }

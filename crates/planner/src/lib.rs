@@ -17,11 +17,13 @@ mod notes;
 mod open;
 mod order;
 mod outlook;
+mod pairing;
 mod past;
 mod play;
 mod program;
 mod steps;
 mod target;
+mod unbreakable;
 mod view;
 
 // What running asks as well.

@@ -7,11 +7,13 @@ use notation_model::{Incarnation, Record, ResourceId, Value};
 use crate::{
     Note, Plan, PlanError, PlanInput, PlanProblem, Transition, fallback,
     forecast::{self, Expected},
+    judge,
     let_go::{Held, Stuck, stuck},
     notes::notes,
     open::{Opened, open},
     order::Rules,
-    outlook::{Survey, pair},
+    outlook::Survey,
+    pairing::pair,
     past::{self, History},
     play::{self, Play, is_protected},
     program::{self, Program},
@@ -24,7 +26,7 @@ use crate::{
 /// Errors: every problem of the program at once; then, when the program is fine, everything
 /// that keeps this state from being brought there. Source: `engine.md` §10.
 pub fn plan(input: &PlanInput<'_>) -> Result<Plan, PlanError> {
-    fail_on(program::problems(input.desired, input.types))?;
+    fail_on(judge::problems(input.desired, input.types))?;
     let mut history = past::history(input);
     let whole = program::program(input, None);
     fail_on(target::unknown_ids(input, &whole, &history))?;

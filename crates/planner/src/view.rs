@@ -1,8 +1,15 @@
 //! Values as they are known while planning (`engine.md` §3, *Forecast*).
 
-use notation_model::{OutputRef, Role, Scope, SecretName, Segment, Unknown, Value};
+use notation_model::{
+    Expr, OutputRef, Params, Role, Scope, SecretName, Segment, Shape, Unknown, Value,
+};
 
-use crate::{decide::reverted, outlook::Survey};
+use crate::{
+    PlanProblem,
+    decide::reverted,
+    outlook::Survey,
+    params::{Parts, assemble},
+};
 
 /// Which outputs of peers are meant (`engine.md` §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +27,50 @@ pub(crate) struct View<'v, 'p, 'a> {
     pub survey: &'v Survey<'p, 'a>,
     pub from: usize,
     pub moment: Moment,
+}
+
+impl Survey<'_, '_> {
+    /// Parameters of a desired resource in one shape.
+    pub fn params(
+        &self,
+        number: usize,
+        shape: Shape,
+        moment: Moment,
+    ) -> Result<Params, Box<PlanProblem>> {
+        let wanted = &self.program.wanted[number];
+        let outlook = &self.outlooks[number];
+        let key = match (&outlook.key, wanted.ty.key_field()) {
+            (Some(value), Some((field, _))) if outlook.key_given => Some((field, value)),
+            _ => None,
+        };
+        let parts = Parts {
+            config: &wanted.desired.config,
+            key,
+            contributions: &wanted.desired.contributions,
+        };
+        let view = View {
+            survey: self,
+            from: number,
+            moment,
+        };
+        assemble(wanted.ty, &parts, shape, &view).map_err(|error| {
+            Box::new(PlanProblem::BadContribution {
+                resource: wanted.desired.id.clone(),
+                field: error.field,
+                message: error.source.to_string(),
+                origin: wanted.desired.origin.clone(),
+            })
+        })
+    }
+
+    /// An expression of a desired resource, as values stand at a moment.
+    pub fn resolve(&self, number: usize, expr: &Expr, moment: Moment) -> Value {
+        expr.resolve(&View {
+            survey: self,
+            from: number,
+            moment,
+        })
+    }
 }
 
 impl Scope for View<'_, '_, '_> {

@@ -7,7 +7,7 @@ use notation_model::SecretName;
 
 use super::{leaving_loops, open};
 use crate::{
-    PlanInput, PlanOptions, Prior,
+    PlanInput, PlanOptions, Prior, judge,
     loops::shortest_loop,
     order::Rules,
     past, planning, program,
@@ -60,7 +60,7 @@ fn compare(world: &World, text: &str) -> bool {
         secrets: &secrets,
         options: &options,
     };
-    if !program::problems(input.desired, input.types).is_empty() {
+    if !judge::problems(input.desired, input.types).is_empty() {
         return false;
     }
     let history = past::history(&input);

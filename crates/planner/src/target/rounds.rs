@@ -6,7 +6,7 @@ use notation_model::{ResourceId, SecretName};
 
 use super::{Scope, left_out, unknown_ids};
 use crate::{
-    Plan, PlanInput, PlanOptions, Prior,
+    Plan, PlanInput, PlanOptions, Prior, judge,
     past::{self, History},
     planning::{NoPlan, expanded, fail_on, plan, plan_scope},
     program::{self, Program},
@@ -86,7 +86,7 @@ fn compare(world: &World, text: &str, options: &PlanOptions) -> bool {
         secrets: &secrets,
         options,
     };
-    if !program::problems(input.desired, input.types).is_empty() {
+    if !judge::problems(input.desired, input.types).is_empty() {
         return false;
     }
     let mut history = past::history(&input);
