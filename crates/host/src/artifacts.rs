@@ -4,10 +4,12 @@
 use crate::artifact_store::{Incoming, Measure};
 use crate::document::bytes;
 use crate::error::ApiError;
+use crate::head::Head;
 use crate::host::Host;
-use crate::http::{Head, Inflow, Reply};
+use crate::inflow::Inflow;
 use crate::mutation::record;
 use crate::plane::{State, Step};
+use crate::reply::Reply;
 use crate::secret::random_text;
 use crate::store::{Bound, UploadRow, Write};
 use crate::token::Caller;

@@ -1,6 +1,7 @@
 //! Housekeeping while the host serves: what is too old, and bytes that nobody holds.
 
-use crate::host::{Host, HostError};
+use crate::failure::HostError;
+use crate::host::Host;
 use crate::plane::{Plane, State};
 use crate::store::Write;
 use notation_edge::Manifest;
@@ -80,7 +81,7 @@ impl Host {
             self.inner.data_plane.forget(&uid).await?;
             collected.data += 1;
         }
-        self.inner.metrics.collected(&collected);
+        self.inner.metrics.collected(collected.artifacts);
         Ok(collected)
     }
 

@@ -4,8 +4,8 @@
 use crate::data_plane::BundleSource;
 use crate::error::ApiError;
 use crate::host::Host;
-use crate::http::Reply;
 use crate::plane::{Plane, State, Step, replayable};
+use crate::reply::Reply;
 use crate::store::{Replay, ReplayKey, Write};
 use notation_edge::{Admitted, EdgeKind, Effect, Exports, LedgerEntry, ManifestKind, Uid};
 use notation_edge_api::ErrorCode;

@@ -157,7 +157,7 @@ pub enum OpenError {
     },
     /// TLS cannot be served with the given files.
     #[error(transparent)]
-    Tls(#[from] crate::host::ServeError),
+    Tls(#[from] crate::failure::ServeError),
     /// The endpoint domain is no dotted lower-case name.
     #[error("endpoint domain {0:?} is no lower-case DNS name")]
     EndpointDomain(String),

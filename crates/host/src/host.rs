@@ -5,18 +5,17 @@ use crate::config::{HostConfig, OpenError, is_endpoint_domain};
 use crate::contract_copy;
 use crate::contracts::Contracts;
 use crate::data_plane::DataPlane;
-use crate::http::Limits;
+use crate::failure::HostError;
+use crate::key_file;
 use crate::metrics::Metrics;
 use crate::plane::{Plane, Planes};
-use crate::sealed;
 use crate::secret::{Keys, random_text};
 use crate::snapshot::Snapshot;
-use crate::store::{Store, StoreError, Write};
+use crate::store::{Store, Write};
 use crate::tls::Certificate;
 use crate::token::{Grant, TokenRecord, Tokens, fresh_token, hash};
 use bytes::Bytes;
 use notation_edge::{Manifest, Uid};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -56,45 +55,6 @@ pub(crate) struct Inner {
     _lock: std::fs::File,
 }
 
-/// Why something about the host itself failed.
-#[derive(Debug, thiserror::Error)]
-pub enum HostError {
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The place of the artifacts failed.
-    #[error("the artifacts cannot be reached")]
-    Artifacts(#[from] std::io::Error),
-    /// The host says no.
-    #[error("{0}")]
-    Refused(String),
-}
-
-/// Why a host cannot serve on an address.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The conformance adapter is for loopback only.
-    #[error("a host with the conformance adapter serves on loopback only, not on {0}")]
-    NotLoopback(SocketAddr),
-    /// Tokens would go over the network in the clear.
-    #[error("without TLS the control plane is served on loopback only, not on {0}")]
-    Clear(SocketAddr),
-    /// The status page shows every tenant.
-    #[error("the status page is served on loopback only, not on {0}")]
-    Status(SocketAddr),
-    /// Certificate or key cannot be used.
-    #[error("TLS cannot be served with {path}: {reason}")]
-    Tls {
-        /// The file.
-        path: std::path::PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// Serving ended.
-    #[error("serving ended")]
-    Io(#[from] std::io::Error),
-}
-
 impl Host {
     /// Opens the data directory, installs the contract set and rebuilds every world.
     ///
@@ -130,7 +90,7 @@ impl Host {
         let forget = vec![Write::Forget(oldest)];
         store.submit(epoch, forget).durable().await?;
         let loaded = store.load()?;
-        let keys = sealed::keys(&dir.join("host.key"), &loaded)?;
+        let keys = key_file::keys(&dir.join("host.key"), &loaded)?;
         let contracts = contract_copy::suited(contracts, &config, &loaded)?;
         let host = Host {
             inner: Arc::new(Inner {
@@ -162,64 +122,6 @@ impl Host {
         Ok(host)
     }
 
-    /// The HTTP surface.
-    pub fn router(&self) -> axum::Router {
-        crate::http::router(self.clone())
-    }
-
-    /// Read-only routes for whoever runs the host: a status page and metrics, of every tenant.
-    /// They answer to the `key` alone: as the password of any user, or as a bearer token.
-    pub fn status_router(&self, key: &str) -> axum::Router {
-        crate::status::router(self.clone(), key)
-    }
-
-    /// Serves [`Host::status_router`] until `shutdown` completes.
-    ///
-    /// Errors: `Status` for an address that is not loopback.
-    pub async fn serve_status(
-        &self,
-        listener: tokio::net::TcpListener,
-        key: &str,
-        shutdown: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<(), ServeError> {
-        let address = listener.local_addr()?;
-        if !address.ip().is_loopback() {
-            return Err(ServeError::Status(address));
-        }
-        let limits = Limits {
-            connections: Arc::new(tokio::sync::Semaphore::new(64)),
-            grace: std::time::Duration::from_secs(1),
-            ..Limits::of(self)
-        };
-        crate::http::serve(listener, None, self.status_router(key), limits, shutdown).await;
-        Ok(())
-    }
-
-    /// Serves on a listener until `shutdown` completes, then finishes what is in flight. Heads
-    /// that take too long end their connection.
-    ///
-    /// Errors: `Clear` without TLS, and `NotLoopback` for a host with the conformance adapter, on
-    /// an address that is not loopback.
-    pub async fn serve(
-        &self,
-        listener: tokio::net::TcpListener,
-        shutdown: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<(), ServeError> {
-        let address = listener.local_addr()?;
-        if self.inner.config.conformance.is_some() && !address.ip().is_loopback() {
-            return Err(ServeError::NotLoopback(address));
-        }
-        let config = &self.inner.config;
-        if config.tls.is_none() && !address.ip().is_loopback() {
-            return Err(ServeError::Clear(address));
-        }
-        let tls = config.tls.as_ref().map(Certificate::open).transpose()?;
-        let tls = tls.map(|tls| (tls, config.read_timeout));
-        crate::http::serve(listener, tls, self.router(), Limits::of(self), shutdown).await;
-        self.flush().await.ok();
-        Ok(())
-    }
-
     /// Writes what no plane holds.
     async fn write(&self, write: Write) -> Result<(), HostError> {
         let store = &self.inner.store;
@@ -239,11 +141,6 @@ impl Host {
     /// Snapshots of every tenant, newest last; each is durable.
     pub fn worlds(&self) -> watch::Receiver<Snapshot> {
         self.inner.worlds.subscribe()
-    }
-
-    /// The OpenAPI document of the API with the installed contract set.
-    pub fn openapi(&self) -> serde_json::Value {
-        crate::http::openapi(&self.inner.contracts.catalog)
     }
 
     /// The installed contract set.

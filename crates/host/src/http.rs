@@ -1,20 +1,12 @@
 //! The HTTP surface: one pipeline for every request, and handlers that only translate.
 
 mod connection;
-mod exact;
-mod head;
-mod inflow;
 mod openapi;
-mod reply;
 mod route;
 mod unread;
 
 pub use connection::{Limits, serve};
-pub use exact::ExactForm;
-pub use head::Head;
-pub use inflow::Inflow;
 pub use openapi::document as openapi;
-pub use reply::Reply;
 pub use route::{API_ROUTES, OPEN_ROUTES, RouteName};
 
 use crate::document::{
@@ -22,9 +14,13 @@ use crate::document::{
     resource_document, valid_spec, wire_form_ref,
 };
 use crate::error::ApiError;
+use crate::exact::ExactForm;
+use crate::head::Head;
 use crate::host::Host;
+use crate::inflow::Inflow;
 use crate::mutation::{Mutation, Probe, Verb};
 use crate::origin::Origin;
+use crate::reply::{self, Reply};
 use crate::review;
 use crate::sealed::MAX_VALUE_BYTES;
 use crate::secret::random_text;

@@ -6,9 +6,10 @@
 use crate::document::{bytes, enveloped};
 use crate::error::ApiError;
 use crate::host::Host;
-use crate::http::Reply;
-use crate::mutation::{Judged, Mutation, Probe, Verb};
+use crate::judgement::Judged;
+use crate::mutation::{Mutation, Probe, Verb};
 use crate::plane::{Plane, State, Step};
+use crate::reply::Reply;
 use crate::secret::random_text;
 use crate::store::{Bound, OperationRow, Write};
 use crate::token::Caller;

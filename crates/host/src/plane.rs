@@ -1,7 +1,7 @@
 //! One tenant's plane: its state behind one lock, and what readers see.
 
 use crate::error::ApiError;
-use crate::http::Reply;
+use crate::reply::Reply;
 use crate::snapshot::{SecretBytes, TenantSnapshot};
 use crate::store::{Bound, Epoch, OperationRow, Replay, ReplayKey, UploadRow, Write};
 use imbl::OrdMap;

@@ -4,7 +4,7 @@
 use crate::error::ApiError;
 use crate::host::Host;
 use crate::plane::{Plane, Planes, State};
-use crate::sealed;
+use crate::secret::place;
 use crate::store::{Epoch, LoadedTenant, StoreError};
 use crate::token::Caller;
 use imbl::OrdMap;
@@ -136,7 +136,7 @@ impl Host {
             match self
                 .inner
                 .keys
-                .unseal(&sealed::place(tenant, &worker, &name), &value)
+                .unseal(&place(tenant, &worker, &name), &value)
             {
                 Some(value) => {
                     state.world.set_sealed(&worker, &name, true);

@@ -1,61 +1,21 @@
 //! Sealed values: set by an operator, encrypted at rest, never answered.
 
-use crate::config::OpenError;
 use crate::document::bytes;
 use crate::error::ApiError;
-use crate::host::{Host, HostError};
-use crate::http::Reply;
+use crate::failure::HostError;
+use crate::host::Host;
 use crate::plane::{State, Step};
-use crate::secret::Keys;
+use crate::reply::Reply;
+use crate::secret::place;
 use crate::snapshot::SecretBytes;
-use crate::store::{Bound, Loaded, Write};
+use crate::store::{Bound, Write};
 use crate::token::{Caller, Scope};
 use notation_edge::{Change, EdgeKind, FAMILY, Key, Seal, Uid, admit};
 use notation_edge_api::{ErrorCode, SealedNames};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Largest value, in bytes.
 pub const MAX_VALUE_BYTES: usize = 65_536;
-
-/// Where a value belongs; part of what is authenticated, so that a row cannot be moved.
-pub fn place(tenant: &str, worker: &Uid, name: &str) -> String {
-    format!("{tenant}\n{worker}\n{name}")
-}
-
-/// The key of the folder. A new one is made only where nothing was encrypted with another.
-///
-/// Errors: `OtherKey` when none of the stored values opens.
-pub fn keys(path: &Path, loaded: &Loaded) -> Result<Keys, OpenError> {
-    let io = |source| OpenError::DataDir {
-        path: path.to_owned(),
-        source,
-    };
-    let other = |count, missing| OpenError::OtherKey {
-        path: path.to_owned(),
-        count,
-        missing,
-    };
-    let values = || {
-        loaded.tenants.iter().flat_map(|(tenant, rows)| {
-            let place_of = |(worker, name, _): &(Uid, Arc<str>, _)| place(tenant, worker, name);
-            rows.sealed.iter().map(move |row| (place_of(row), &row.2))
-        })
-    };
-    let count = values().count();
-    let Some(keys) = Keys::read(path).map_err(io)? else {
-        return match count {
-            0 => Keys::make(path).map_err(io),
-            _ => Err(other(count, true)),
-        };
-    };
-    let opens = |(place, value): (String, &Vec<u8>)| keys.unseal(&place, value).is_some();
-    // One that does not open is damaged; all of them are another key's.
-    if count > 0 && !values().any(opens) {
-        return Err(other(count, false));
-    }
-    Ok(keys)
-}
 
 fn is_value_name(text: &str) -> bool {
     let rest = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';

@@ -3,11 +3,17 @@
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use hmac::{Hmac, Mac};
+use notation_edge::Uid;
 use sha2::Sha256;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use zeroize::Zeroizing;
+
+/// Where a value belongs; part of what is authenticated, so that a row cannot be moved.
+pub fn place(tenant: &str, worker: &Uid, name: &str) -> String {
+    format!("{tenant}\n{worker}\n{name}")
+}
 
 /// The keys in `data_dir/host.key`, readable by the owner only.
 pub struct Keys {

@@ -3,11 +3,11 @@
 //! Both show every tenant, so they answer to a key only. It is asked for as a password and not
 //! kept in a cookie: cookies of an address go to all its ports, also to those of Workers.
 
+mod counts;
 mod page;
 mod view;
 
 use crate::host::Host;
-use crate::metrics;
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{
@@ -29,7 +29,7 @@ pub fn router(host: Host, key: &str) -> Router {
     Router::new()
         .route("/", get(everything))
         .route("/tenants/{tenant}", get(one))
-        .route("/metrics", get(counts))
+        .route("/metrics", get(metrics))
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(from_fn_with_state(key, only_with_key))
         .with_state(host)
@@ -93,8 +93,8 @@ async fn one(State(host): State<Host>, Path(tenant): Path<String>) -> Response {
     }
 }
 
-async fn counts(State(host): State<Host>) -> impl IntoResponse {
-    let text = metrics::text(&host).await;
+async fn metrics(State(host): State<Host>) -> impl IntoResponse {
+    let text = counts::text(&host).await;
     (
         [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
         text,

@@ -1,7 +1,7 @@
 //! TLS with a certificate that is given, and with the next one once it lies there.
 
 use crate::config::Tls;
-use crate::host::ServeError;
+use crate::failure::ServeError;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;

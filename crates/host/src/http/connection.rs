@@ -1,9 +1,9 @@
 //! Connections: accept, serve, end in good order.
 
-use super::reply;
 use super::unread::{self, Wire};
 use crate::error::ApiError;
 use crate::host::Host;
+use crate::reply;
 use crate::tls::Certificate;
 use axum::Router;
 use axum::http::HeaderValue;

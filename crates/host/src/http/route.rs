@@ -2,8 +2,8 @@
 //! is not in the table does not exist.
 
 use crate::error::ApiError;
+use crate::head::decode;
 use notation_edge_api::ResourcePath;
-use percent_encoding::percent_decode_str;
 
 macro_rules! routes {
     ($($(#[$doc:meta])* $name:ident $body:tt = $method:literal $template:literal;)*) => {
@@ -212,20 +212,4 @@ pub(super) fn plain(path: &str) -> Result<String, ApiError> {
         return Err(ApiError::no_route());
     }
     Ok(plain)
-}
-
-/// Percent-decodes; `None` for a broken escape or bytes that are no UTF-8.
-pub(super) fn decode(text: &str) -> Option<String> {
-    let mut rest = text;
-    while let Some(at) = rest.find('%') {
-        let digits = rest.get(at + 1..at + 3)?;
-        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        rest = &rest[at + 3..];
-    }
-    percent_decode_str(text)
-        .decode_utf8()
-        .ok()
-        .map(std::borrow::Cow::into_owned)
 }

@@ -1,6 +1,7 @@
 //! The exact-form query (host API §1.2).
 
 use crate::error::ApiError;
+use crate::head::decode;
 use notation_edge::{Catalog, Form, FormRef, is_space};
 use notation_edge_api::{ErrorCode, ResourcePath};
 use std::collections::BTreeMap;
@@ -76,9 +77,9 @@ fn pairs(query: &str) -> Result<BTreeMap<String, String>, ApiError> {
     let mut values = BTreeMap::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let key = super::route::decode(&key.replace('+', " "))
+        let key = decode(&key.replace('+', " "))
             .ok_or_else(|| ApiError::invalid("query: malformed escape"))?;
-        let value = super::route::decode(&value.replace('+', " "))
+        let value = decode(&value.replace('+', " "))
             .ok_or_else(|| ApiError::invalid("query: malformed escape"))?;
         if values.insert(key.clone(), value).is_some() {
             return Err(ApiError::invalid(format!("query key {key:?} is repeated")));

@@ -2,6 +2,7 @@
 
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use percent_encoding::percent_decode_str;
 
 /// Everything of a request but its body.
 #[derive(Debug, Clone)]
@@ -62,4 +63,20 @@ impl Head {
         let token = token.trim();
         (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
     }
+}
+
+/// Percent-decodes; `None` for a broken escape or bytes that are no UTF-8.
+pub fn decode(text: &str) -> Option<String> {
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        let digits = rest.get(at + 1..at + 3)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        rest = &rest[at + 3..];
+    }
+    percent_decode_str(text)
+        .decode_utf8()
+        .ok()
+        .map(std::borrow::Cow::into_owned)
 }
