@@ -8,21 +8,10 @@ use notation_model::{
 use notation_planner::{Subject, Transition};
 
 use crate::{
-    Planned, Session,
-    prepare::laid_over,
+    ExportChange, Planned, Session,
+    planned::laid_over,
     world::{Exported, World},
 };
-
-/// An export that is not what the last deploy stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ExportChange {
-    /// Its name in the entry's file.
-    pub name: String,
-    /// What is stored; `None` when it is new.
-    pub before: Option<Value>,
-    /// What will be stored, unknown where only the run tells; `None` when it goes.
-    pub after: Option<Value>,
-}
 
 /// The exports that certainly change: new ones, those that go, and those whose value is known
 /// already and differs. One that an update may change is left out, as most updates do not.

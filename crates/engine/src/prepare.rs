@@ -8,35 +8,24 @@ use std::{
     },
 };
 
-use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretName, Value};
-use notation_planner::{Observation, Observed, Plan, PlanError, PlanInput, PlanOptions, Prior};
+use notation_model::{DesiredGraph, ResourceId, SecretName, Value};
+use notation_planner::{Observed, Plan, PlanError};
 use notation_state::{DeploymentState, Hold, OpenIntent};
 
 use crate::{
-    DriftCheck, EngineError, ExportChange, LostTags, Report, RunOptions, Session, draft, exports,
+    DriftCheck, EngineError, LostTags, Planned, Report, RunOptions, Session, exports,
     hold::{self, Held, LastWord},
     limits::Limits,
     line::Line,
     look::Looker,
     observe::observe,
+    planned::make_plan,
     recover::{self, Recovered},
-    run,
+    rounds::{Rounds, rounds as run_rounds},
+    run::Shared,
     sensitive::Sensitive,
     unrecorded::take_up,
 };
-
-/// A plan and what it was made from.
-#[derive(Debug, Clone)]
-pub struct Planned {
-    /// What would be done.
-    pub plan: Plan,
-    /// The records it was made from.
-    pub prior: Prior,
-    /// What the providers said.
-    pub observed: Observed,
-    /// The exports of the entry that certainly change.
-    pub exports: Vec<ExportChange>,
-}
 
 /// Plans without a hold: looks at intents without outcome and at the providers, and writes
 /// nothing, anywhere.
@@ -86,7 +75,7 @@ async fn look_and_plan(
 /// A run that holds its deployment, has recovered and planned, and did nothing else yet.
 pub struct Started {
     held: Held,
-    rounds: run::Rounds,
+    rounds: Rounds,
 }
 
 /// Takes the hold, recovers what earlier runs left open, looks, and plans.
@@ -109,10 +98,12 @@ pub async fn begin(
     match ready {
         Ok((planned, open, exports)) => Ok(Started {
             held,
-            rounds: run::Rounds {
-                line,
-                desired,
-                secrets,
+            rounds: Rounds {
+                shared: Shared {
+                    line,
+                    desired,
+                    secrets,
+                },
                 planned,
                 open,
                 exports,
@@ -169,7 +160,7 @@ impl Started {
     /// report.
     pub async fn run(self) -> Result<Report, EngineError> {
         let Started { held, rounds } = self;
-        let report = run::rounds(rounds).await;
+        let report = run_rounds(rounds).await;
         let released = held.release().await;
         let mut report = report?;
         if let Err(error) = released {
@@ -316,61 +307,5 @@ async fn look_around(
         Ok(observed)
     } else {
         Err(EngineError::LostTags(lost))
-    }
-}
-
-pub(crate) fn make_plan(
-    session: &Session,
-    desired: &DesiredGraph,
-    records: BTreeMap<Incarnation, Record>,
-    observed: Observed,
-    secrets: &BTreeMap<SecretName, Value>,
-    options: &PlanOptions,
-) -> Result<Planned, EngineError> {
-    let prior = Prior { records };
-    let plan = notation_planner::plan(&PlanInput {
-        deployment: &session.deployment,
-        types: session.registry.types(),
-        desired,
-        prior: &prior,
-        observed: &observed,
-        secrets,
-        options,
-    })?;
-    Ok(Planned {
-        plan,
-        prior,
-        observed,
-        exports: Vec::new(),
-    })
-}
-
-/// Records with what was observed laid over them: live ones, and those found gone.
-pub(crate) fn as_observed(
-    session: &Session,
-    planned: &Planned,
-) -> (BTreeMap<Incarnation, Record>, BTreeMap<Incarnation, Record>) {
-    let mut live = BTreeMap::new();
-    let mut gone = BTreeMap::new();
-    for (incarnation, record) in &planned.prior.records {
-        let record = laid_over(session, &planned.observed, record);
-        let into = if record.gone { &mut gone } else { &mut live };
-        into.insert(incarnation.clone(), record);
-    }
-    (live, gone)
-}
-
-/// A record with what was observed laid over it.
-pub(crate) fn laid_over(session: &Session, observed: &Observed, record: &Record) -> Record {
-    let found = observed.0.get(&record.incarnation);
-    match (found, session.registry.types().get(&record.ty)) {
-        (Some(Observation::There { params, outputs }), Some(ty)) => {
-            draft::observed(ty, record, params, outputs)
-        }
-        (Some(Observation::Gone | Observation::Foreign { .. }), _) => Record {
-            gone: true,
-            ..record.clone()
-        },
-        (None, _) | (Some(Observation::There { .. }), None) => record.clone(),
     }
 }

@@ -1,48 +1,21 @@
-//! The loop over ready steps. It makes no choices: the plan made them.
+//! One plan being run: what its steps share, and where they stand in it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, atomic::Ordering},
-    time::Duration,
+    sync::{Arc, Mutex, MutexGuard},
 };
 
-use notation_model::{DesiredGraph, Incarnation, Record, ResourceId, SecretName, Value};
-use notation_planner::{
-    Cycle, CycleKey, Goal, Observed, Plan, PlanOptions, StepKey, Subject, Transition,
-};
-use notation_state::{Change, OpenIntent};
-use tokio::task::JoinSet;
+use notation_model::{DesiredGraph, ResourceId, SecretName, Value};
+use notation_planner::{Cycle, CycleKey, Goal, Plan, StepKey, Subject, Transition};
+use notation_state::{Change, Entry};
 
 use crate::{
-    DoneStep, EngineError, EngineEvent, FailedStep, Report, RunStatus, StepError, StepEvent,
-    board::{Board, Played},
-    commit::Turns,
+    StepError,
+    commit::{Became, Turns},
     line::Line,
-    prepare::{Planned, as_observed, make_plan},
-    recover::not_recorded,
-    step,
-    step_end::StepEnd,
-    unrecorded::{Met, take_up},
-    world::{Exported, World},
+    world::{World, puts},
 };
-
-/// Steps at work at a time, per call that may run: while some call, others announce or record.
-const STEPS_PER_CALL: usize = 4;
-/// At least so many steps at work, so that their announcements share commits.
-const LEAST_STEPS: usize = 64;
-
-/// Everything the rounds of one run need.
-pub(crate) struct Rounds {
-    pub line: Arc<Line>,
-    pub desired: Arc<DesiredGraph>,
-    pub secrets: Arc<BTreeMap<SecretName, Value>>,
-    pub planned: Planned,
-    pub open: Vec<OpenIntent>,
-    /// What was exported before.
-    pub exports: BTreeMap<String, Value>,
-    pub started_ms: u64,
-}
 
 /// One plan being run.
 pub(crate) struct Run {
@@ -60,7 +33,34 @@ pub(crate) struct Run {
     pub replaced: BTreeSet<ResourceId>,
 }
 
+/// What the rounds of one run share.
+pub(crate) struct Shared {
+    pub line: Arc<Line>,
+    pub desired: Arc<DesiredGraph>,
+    pub secrets: Arc<BTreeMap<SecretName, Value>>,
+}
+
 impl Run {
+    /// Nothing of the plan was done yet. `replaced` is by earlier rounds.
+    pub(crate) fn new(
+        shared: &Shared,
+        plan: Plan,
+        world: World,
+        replaced: BTreeSet<ResourceId>,
+    ) -> Run {
+        Run {
+            line: shared.line.clone(),
+            steps: places(plan.steps.iter().map(|step| &step.key)),
+            cycles: places(plan.cycles.iter().map(|cycle| &cycle.key)),
+            plan,
+            desired: shared.desired.clone(),
+            secrets: shared.secrets.clone(),
+            world: Mutex::new(world),
+            turns: Turns::default(),
+            replaced,
+        }
+    }
+
     /// The place of a step in the plan.
     pub(crate) fn place(&self, key: &StepKey) -> Option<usize> {
         self.steps.get(key).copied()
@@ -75,337 +75,36 @@ impl Run {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+
+    /// Makes journal lines and what became of an incarnation durable in one commit, then known to
+    /// the other steps.
+    ///
+    /// Errors: `Store` when it could not be written; nothing is known then.
+    pub(crate) async fn commit(
+        &self,
+        entries: Vec<Entry>,
+        became: Became,
+    ) -> Result<(), StepError> {
+        let _turn = self.turns.of(became.resource()).await;
+        match became {
+            Became::Is(record) => {
+                let records = self.world().changes_for(record);
+                self.line.append(entries, puts(&records)).await?;
+                self.world().recorded(records);
+            }
+            Became::Gone(incarnation) => {
+                let change = Change::Remove(incarnation.clone());
+                self.line.append(entries, vec![change]).await?;
+                self.world().live.remove(&incarnation);
+            }
+        }
+        Ok(())
+    }
 }
 
 fn places<'k, K: Clone + Eq + Hash + 'k>(keys: impl Iterator<Item = &'k K>) -> HashMap<K, usize> {
     let places = keys.enumerate().map(|(place, key)| (key.clone(), place));
     places.collect()
-}
-
-/// Runs the plan, and plans once more when running shows a replacement that was announced
-/// (`engine.md` §6, *Found while running*) or an object of ours that no record knew (§8), and
-/// nothing failed.
-pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
-    let Rounds {
-        line,
-        desired,
-        secrets,
-        mut planned,
-        mut open,
-        exports,
-        started_ms,
-    } = rounds;
-    let mut total = Played::default();
-    let mut replaced = BTreeSet::new();
-    // A cycle that was written in an earlier round settles in this one.
-    let mut written = BTreeSet::new();
-    let records = planned.prior.records.keys();
-    let recorded: BTreeSet<ResourceId> = records
-        .map(|incarnation| incarnation.resource.clone())
-        .collect();
-    let mut announced = BTreeSet::new();
-    // From the first step on, whatever goes wrong is a failed run and not none.
-    let mut replanned = false;
-    loop {
-        announced.extend(removed(&planned.plan).cloned());
-        let (live, gone) = as_observed(&line.session, &planned);
-        let mut world = World::new(live, gone, open);
-        world.written = std::mem::take(&mut written);
-        let run = Arc::new(Run {
-            line: line.clone(),
-            steps: places(planned.plan.steps.iter().map(|step| &step.key)),
-            cycles: places(planned.plan.cycles.iter().map(|cycle| &cycle.key)),
-            plan: planned.plan,
-            desired: desired.clone(),
-            secrets: secrets.clone(),
-            world: Mutex::new(world),
-            turns: Turns::default(),
-            replaced: replaced.clone(),
-        });
-        if let Err(error) = open_books(&run).await {
-            if !replanned {
-                return Err(not_recorded(&error));
-            }
-            return Ok(finish(&run, total, exports, Some(error), started_ms).await);
-        }
-        replanned = true;
-        let played = play(&run).await;
-        line.met.store(false, Ordering::Relaxed);
-        total.done.extend(played.done);
-        total.failed.extend(played.failed);
-        total.interrupted |= played.interrupted;
-        let stops = total.interrupted || line.stops();
-        let met = played.met;
-        let anew = !played.replace.is_empty() || !met.is_empty();
-        // What is ours is recorded, whatever else went wrong.
-        let taken_up = if met.is_empty() || stops {
-            Ok(BTreeSet::new())
-        } else {
-            take_up(&line, &desired, &secrets, &recorded, &met).await
-        };
-        let again = anew && total.failed.is_empty() && !stops;
-        if !again && taken_up.is_ok() {
-            total.failed.extend(played.replace);
-            total.blocked.extend(played.blocked);
-            return Ok(finish(&run, total, exports, None, started_ms).await);
-        }
-        let next: BTreeMap<ResourceId, Vec<String>> = played
-            .replace
-            .iter()
-            .map(|step| (step.resource.clone(), step.error.fields().to_vec()))
-            .collect();
-        let round = match taken_up {
-            Ok(_) if met.is_empty() => plan_again(&run, BTreeSet::new(), &next).await,
-            Ok(_) => plan_again(&run, not_replaced(&run, &total.done), &next).await,
-            Err(error) => Err(error),
-        };
-        // Calls were made: from here on, whatever goes wrong is a failed run and not none.
-        let stopped = match round {
-            Ok((now, left_open)) => {
-                let sudden = match met.is_empty() {
-                    true => Vec::new(),
-                    false => unannounced(&now.plan, &announced, &total.done),
-                };
-                (planned, open) = (now, left_open);
-                sudden
-            }
-            Err(error) => {
-                total.blocked.extend(played.blocked);
-                let error = Arc::new(error);
-                total
-                    .failed
-                    .extend(not_planned(&error, played.replace, met));
-                return Ok(finish(&run, total, exports, None, started_ms).await);
-            }
-        };
-        if !stopped.is_empty() {
-            total.failed.extend(stopped);
-            return Ok(finish(&run, total, exports, None, started_ms).await);
-        }
-        written = std::mem::take(&mut run.world().written);
-        replaced.extend(next.into_keys());
-    }
-}
-
-/// Whom a plan removes.
-fn removed(plan: &Plan) -> impl Iterator<Item = &Incarnation> {
-    plan.steps
-        .iter()
-        .filter(|step| step.goal == Goal::Absent)
-        .filter_map(|step| match &step.key.subject {
-            Subject::Incarnation(incarnation) => Some(incarnation),
-            Subject::Cycle(_) => None,
-        })
-}
-
-/// Removals that nobody was shown: neither announced, nor of what this run made itself.
-fn unannounced(
-    plan: &Plan,
-    announced: &BTreeSet<Incarnation>,
-    done: &[DoneStep],
-) -> Vec<FailedStep> {
-    let created = done
-        .iter()
-        .filter(|done| done.transition == Transition::Create);
-    let made: BTreeSet<&Subject> = created.map(|done| &done.key.subject).collect();
-    let removals = plan.steps.iter().filter(|step| step.goal == Goal::Absent);
-    let sudden = removals.filter_map(|step| match &step.key.subject {
-        Subject::Incarnation(incarnation)
-            if !announced.contains(incarnation) && !made.contains(&step.key.subject) =>
-        {
-            Some(FailedStep {
-                key: step.key.clone(),
-                resource: incarnation.resource.clone(),
-                transition: Transition::Delete,
-                attempt: 0,
-                error: StepError::Unannounced {
-                    what: incarnation.clone(),
-                },
-            })
-        }
-        Subject::Incarnation(_) | Subject::Cycle(_) => None,
-    });
-    sudden.collect()
-}
-
-/// The steps that asked for another plan, when there is none.
-fn not_planned(
-    error: &Arc<EngineError>,
-    replace: Vec<FailedStep>,
-    met: Vec<Met>,
-) -> Vec<FailedStep> {
-    let replace = replace.into_iter().map(|step| FailedStep {
-        error: StepError::NotReplaced {
-            wanted: Box::new(step.error),
-            error: error.clone(),
-        },
-        ..step
-    });
-    let met = met.into_iter().map(|met| FailedStep {
-        key: met.key,
-        resource: met.incarnation.resource,
-        transition: Transition::Create,
-        attempt: 0,
-        error: StepError::NotTakenUp {
-            key: met.found.object.key,
-            error: error.clone(),
-        },
-    });
-    replace.chain(met).collect()
-}
-
-/// What a person asked to replace and this run did not replace yet.
-fn not_replaced(run: &Run, done: &[DoneStep]) -> BTreeSet<ResourceId> {
-    let created = done
-        .iter()
-        .filter(|done| done.transition == Transition::Create)
-        .map(|done| &done.resource);
-    let created: BTreeSet<&ResourceId> = created.collect();
-    let asked = run.line.options.plan.replace.iter();
-    asked.filter(|id| !created.contains(id)).cloned().collect()
-}
-
-/// The plan with the replacements that running asked for.
-async fn plan_again(
-    run: &Run,
-    replace: BTreeSet<ResourceId>,
-    turned_out: &BTreeMap<ResourceId, Vec<String>>,
-) -> Result<(Planned, Vec<OpenIntent>), EngineError> {
-    let session = &run.line.session;
-    let state = session.store.load(&session.deployment).await?;
-    let options = PlanOptions {
-        replace,
-        turned_out: turned_out.clone(),
-        ..run.line.options.plan.clone()
-    };
-    let planned = make_plan(
-        session,
-        &run.desired,
-        state.records,
-        Observed::default(),
-        &run.secrets,
-        &options,
-    )?;
-    Ok((planned, state.open))
-}
-
-/// What changes without any call, in one commit before the first step: records under new ids or
-/// with new edges, those found gone, intents that nobody takes over.
-async fn open_books(run: &Run) -> Result<(), StepError> {
-    let mut entries = Vec::new();
-    let mut changes = Vec::new();
-    {
-        let mut world = run.world();
-        for incarnation in &run.plan.forgotten {
-            world.live.remove(incarnation);
-            world.gone.remove(incarnation);
-            changes.push(Change::Remove(incarnation.clone()));
-        }
-        for record in &run.plan.restated {
-            let known = world
-                .live
-                .get(&record.incarnation)
-                .or_else(|| world.gone.get(&record.incarnation));
-            let before = known.map_or(record.version, |known| known.version);
-            let record = Record {
-                version: before + 1,
-                ..record.clone()
-            };
-            changes.push(Change::put(record.clone()));
-            world.live.remove(&record.incarnation);
-            world.gone.remove(&record.incarnation);
-            let into = match record.gone {
-                true => &mut world.gone,
-                false => &mut world.live,
-            };
-            into.insert(record.incarnation.clone(), record);
-        }
-        world.open_cycles(&run.plan);
-        let subjects: BTreeSet<&Incarnation> = run
-            .plan
-            .steps
-            .iter()
-            .filter_map(|step| match &step.key.subject {
-                Subject::Incarnation(incarnation) => Some(incarnation),
-                Subject::Cycle(_) => None,
-            })
-            .chain(run.plan.cycles.iter().flat_map(|cycle| &cycle.members))
-            .collect();
-        world.open.retain(|incarnation, open| {
-            let wanted = subjects.contains(incarnation);
-            if !wanted {
-                entries.extend(open.iter().map(|open| run.line.closed(open)));
-            }
-            wanted
-        });
-    }
-    if entries.is_empty() && changes.is_empty() {
-        return Ok(());
-    }
-    run.line.append(entries, changes).await
-}
-
-/// Runs the steps as they become ready.
-async fn play(run: &Arc<Run>) -> Played {
-    let mut board = Board::new(run);
-    let mut tasks: JoinSet<(usize, StepEnd)> = JoinSet::new();
-    let mut task_step: HashMap<tokio::task::Id, usize> = HashMap::new();
-    let line = &run.line;
-    let width = LEAST_STEPS.max(line.options.parallelism.saturating_mul(STEPS_PER_CALL));
-    let mut told_to_stop = false;
-    loop {
-        while !line.stops() {
-            let asleep = line.asleep.load(Ordering::Relaxed);
-            if tasks.len().saturating_sub(asleep) >= width {
-                break;
-            }
-            let Some(index) = board.next() else { break };
-            let run = run.clone();
-            let task = tasks.spawn(async move { (index, step::run_step(&run, index).await) });
-            task_step.insert(task.id(), index);
-        }
-        if tasks.is_empty() {
-            break;
-        }
-        tokio::select! {
-            ended = tasks.join_next_with_id() => {
-                let (index, end) = match ended {
-                    Some(Ok((id, ended))) => { task_step.remove(&id); ended }
-                    Some(Err(error)) => match task_step.remove(&error.id()) {
-                        Some(index) if error.is_panic() => (index, panicked(error)),
-                        Some(index) => (index, StepEnd::Interrupted),
-                        None => continue,
-                    },
-                    None => continue,
-                };
-                board.ended(index, end);
-            }
-            () = line.moved.notified() => {}
-            () = line.session.interrupt.given(2), if !told_to_stop => {
-                told_to_stop = true;
-                tasks.abort_all();
-            }
-        }
-    }
-    board.close()
-}
-
-fn panicked(error: tokio::task::JoinError) -> StepEnd {
-    let payload = error.into_panic();
-    let text = payload
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| {
-            payload
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-        })
-        .unwrap_or_else(|| "no reason given".to_owned());
-    StepEnd::Failed {
-        error: StepError::Panicked(text),
-        transition: Transition::None,
-        attempt: 0,
-    }
 }
 
 /// Whom a step is about.
@@ -416,88 +115,6 @@ pub(crate) fn resource_of(key: &StepKey) -> ResourceId {
     }
 }
 
-/// Resolves and stores the exports of a run that did everything, and writes the report.
-/// `unwritten` is why state could not be written between two steps.
-async fn finish(
-    run: &Run,
-    total: Played,
-    before: BTreeMap<String, Value>,
-    mut unwritten: Option<StepError>,
-    started_ms: u64,
-) -> Report {
-    let line = &run.line;
-    let mut failed = total.failed;
-    let mut outputs = before.clone();
-    let undone = !total.blocked.is_empty() || unwritten.is_some();
-    if failed.is_empty() && !undone && !total.interrupted {
-        let now = exports(run, &before);
-        match close_books(run, &before, &now).await {
-            Ok(()) => outputs = now,
-            Err(error) => unwritten = Some(error),
-        }
-    }
-    for blocked in &total.blocked {
-        line.session
-            .sink
-            .event(&EngineEvent::StepBlocked(StepEvent {
-                key: blocked.key.clone(),
-                resource: blocked.resource.clone(),
-                transition: forecast(run, &blocked.key),
-                attempt: 0,
-                took_ms: 0,
-                error: Some(blocked.to_string()),
-            }));
-    }
-    for step in &mut failed {
-        if step.transition == Transition::None {
-            step.transition = forecast(run, &step.key);
-        }
-    }
-    let status = match (failed.is_empty(), total.interrupted) {
-        (_, true) => RunStatus::Interrupted,
-        (true, false) => RunStatus::Done,
-        (false, false) => RunStatus::Failed,
-    };
-    let took_ms = line.session.clock.now_ms().saturating_sub(started_ms);
-    let mut report = Report {
-        status,
-        done: total.done,
-        failed,
-        blocked: total.blocked,
-        not_recorded: None,
-        outputs,
-        took: Duration::from_millis(took_ms),
-    };
-    if let Some(StepError::Store(error)) = unwritten {
-        report.unrecorded(error);
-    }
-    report
-}
-
-/// After a run that did everything: the exports, and intents of earlier runs that no step had to
-/// take over.
-async fn close_books(
-    run: &Run,
-    before: &BTreeMap<String, Value>,
-    exports: &BTreeMap<String, Value>,
-) -> Result<(), StepError> {
-    let line = &run.line;
-    let open = std::mem::take(&mut run.world().open);
-    let entries: Vec<_> = open
-        .values()
-        .flatten()
-        .map(|open| line.closed(open))
-        .collect();
-    let mut changes = Vec::new();
-    if exports != before {
-        changes.push(Change::Exports(exports.clone()));
-    }
-    if entries.is_empty() && changes.is_empty() {
-        return Ok(());
-    }
-    line.append(entries, changes).await
-}
-
 /// What the plan expected of a step.
 pub(crate) fn forecast(run: &Run, key: &StepKey) -> Transition {
     let step = run.place(key).map(|place| &run.plan.steps[place]);
@@ -506,23 +123,4 @@ pub(crate) fn forecast(run: &Run, key: &StepKey) -> Transition {
         Some(step) => step.forecast.transition,
         None => Transition::None,
     }
-}
-
-/// The exports as they are now; one that reads something that was not deployed (`--target`)
-/// keeps its value.
-fn exports(run: &Run, before: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
-    let world = run.world();
-    let scope = Exported {
-        world: &world,
-        secrets: &run.secrets,
-    };
-    let resolved = run.plan.exports.iter().filter_map(|(name, expr)| {
-        let value = expr.resolve(&scope);
-        if value.is_known() {
-            Some((name.clone(), value))
-        } else {
-            Some((name.clone(), before.get(name)?.clone()))
-        }
-    });
-    resolved.collect()
 }

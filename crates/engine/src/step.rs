@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use notation_model::{Incarnation, Look, Record, ResourceId, ResourceType};
-use notation_planner::{Act, Goal, Role, Step, StepKey, Subject, Transition};
+use notation_planner::{Act, Goal, Role, Step, StepKey, Transition};
 use notation_provider::OpError;
 use notation_state::{Call, Event, Outcome};
 
@@ -13,20 +13,14 @@ use crate::{
     call::{CallEnd, Job, Now},
     commit::Became,
     run::{Run, forecast},
-    settle,
     step_end::StepEnd,
     unread::still_ours,
     unrecorded::Search,
     world::Moment,
 };
 
-/// Runs one step of the plan.
-pub(crate) async fn run_step(run: &Run, index: usize) -> StepEnd {
-    let step: &Step = &run.plan.steps[index];
-    let incarnation = match &step.key.subject {
-        Subject::Cycle(cycle) => return settle::settle(run, &step.key, cycle).await,
-        Subject::Incarnation(incarnation) => incarnation,
-    };
+/// Runs one step of the plan, about an incarnation.
+pub(crate) async fn run_step(run: &Run, step: &Step, incarnation: &Incarnation) -> StepEnd {
     let started_ms = run.line.session.clock.now_ms();
     let end = match step.goal {
         Goal::Absent => remove(run, &step.key, incarnation).await,

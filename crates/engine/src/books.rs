@@ -1,0 +1,89 @@
+//! What is written before the first step of a run and after its last one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use notation_model::{Incarnation, Record, Value};
+use notation_planner::Subject;
+use notation_state::Change;
+
+use crate::{StepError, run::Run};
+
+/// What changes without any call, in one commit before the first step: records under new ids or
+/// with new edges, those found gone, intents that nobody takes over.
+pub(crate) async fn open_books(run: &Run) -> Result<(), StepError> {
+    let mut entries = Vec::new();
+    let mut changes = Vec::new();
+    {
+        let mut world = run.world();
+        for incarnation in &run.plan.forgotten {
+            world.live.remove(incarnation);
+            world.gone.remove(incarnation);
+            changes.push(Change::Remove(incarnation.clone()));
+        }
+        for record in &run.plan.restated {
+            let known = world
+                .live
+                .get(&record.incarnation)
+                .or_else(|| world.gone.get(&record.incarnation));
+            let before = known.map_or(record.version, |known| known.version);
+            let record = Record {
+                version: before + 1,
+                ..record.clone()
+            };
+            changes.push(Change::put(record.clone()));
+            world.live.remove(&record.incarnation);
+            world.gone.remove(&record.incarnation);
+            let into = match record.gone {
+                true => &mut world.gone,
+                false => &mut world.live,
+            };
+            into.insert(record.incarnation.clone(), record);
+        }
+        world.open_cycles(&run.plan);
+        let subjects: BTreeSet<&Incarnation> = run
+            .plan
+            .steps
+            .iter()
+            .filter_map(|step| match &step.key.subject {
+                Subject::Incarnation(incarnation) => Some(incarnation),
+                Subject::Cycle(_) => None,
+            })
+            .chain(run.plan.cycles.iter().flat_map(|cycle| &cycle.members))
+            .collect();
+        world.open.retain(|incarnation, open| {
+            let wanted = subjects.contains(incarnation);
+            if !wanted {
+                entries.extend(open.iter().map(|open| run.line.closed(open)));
+            }
+            wanted
+        });
+    }
+    if entries.is_empty() && changes.is_empty() {
+        return Ok(());
+    }
+    run.line.append(entries, changes).await
+}
+
+/// After a run that did everything: the exports, and intents of earlier runs that no step had to
+/// take over.
+pub(crate) async fn close_books(
+    run: &Run,
+    before: &BTreeMap<String, Value>,
+    exports: &BTreeMap<String, Value>,
+) -> Result<(), StepError> {
+    let line = &run.line;
+    let open = std::mem::take(&mut run.world().open);
+    let entries: Vec<_> = open
+        .values()
+        .flatten()
+        .map(|open| line.closed(open))
+        .collect();
+    let mut changes = Vec::new();
+    if exports != before {
+        changes.push(Change::Exports(exports.clone()));
+    }
+    if entries.is_empty() && changes.is_empty() {
+        return Ok(());
+    }
+    line.append(entries, changes).await
+}

@@ -1,0 +1,312 @@
+//! A run from its first plan to its report: it is planned once more where running shows what the
+//! plan could not know.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use notation_model::{Incarnation, ResourceId, Value};
+use notation_planner::{Goal, Observed, Plan, PlanOptions, Subject, Transition};
+use notation_state::OpenIntent;
+
+use crate::{
+    DoneStep, EngineError, EngineEvent, FailedStep, Planned, Report, RunStatus, StepError,
+    StepEvent,
+    board::Played,
+    books::{close_books, open_books},
+    planned::{as_observed, make_plan},
+    play::play,
+    recover::not_recorded,
+    run::{Run, Shared, forecast},
+    unrecorded::{Met, take_up},
+    world::{Exported, World},
+};
+
+/// Everything the rounds of one run need.
+pub(crate) struct Rounds {
+    pub shared: Shared,
+    pub planned: Planned,
+    pub open: Vec<OpenIntent>,
+    /// What was exported before.
+    pub exports: BTreeMap<String, Value>,
+    pub started_ms: u64,
+}
+
+/// Runs the plan, and plans once more when running shows a replacement that was announced
+/// (`engine.md` §6, *Found while running*) or an object of ours that no record knew (§8), and
+/// nothing failed.
+pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
+    let Rounds {
+        shared,
+        mut planned,
+        mut open,
+        exports,
+        started_ms,
+    } = rounds;
+    let Shared {
+        line,
+        desired,
+        secrets,
+    } = &shared;
+    let mut total = Played::default();
+    let mut replaced = BTreeSet::new();
+    // A cycle that was written in an earlier round settles in this one.
+    let mut written = BTreeSet::new();
+    let records = planned.prior.records.keys();
+    let recorded: BTreeSet<ResourceId> = records
+        .map(|incarnation| incarnation.resource.clone())
+        .collect();
+    let mut announced = BTreeSet::new();
+    // From the first step on, whatever goes wrong is a failed run and not none.
+    let mut replanned = false;
+    loop {
+        announced.extend(removed(&planned.plan).cloned());
+        let (live, gone) = as_observed(&line.session, &planned);
+        let mut world = World::new(live, gone, open);
+        world.written = std::mem::take(&mut written);
+        let run = Arc::new(Run::new(&shared, planned.plan, world, replaced.clone()));
+        if let Err(error) = open_books(&run).await {
+            if !replanned {
+                return Err(not_recorded(&error));
+            }
+            return Ok(finish(&run, total, exports, Some(error), started_ms).await);
+        }
+        replanned = true;
+        let played = play(&run).await;
+        line.met.store(false, Ordering::Relaxed);
+        total.done.extend(played.done);
+        total.failed.extend(played.failed);
+        total.interrupted |= played.interrupted;
+        let stops = total.interrupted || line.stops();
+        let met = played.met;
+        let anew = !played.replace.is_empty() || !met.is_empty();
+        // What is ours is recorded, whatever else went wrong.
+        let taken_up = if met.is_empty() || stops {
+            Ok(BTreeSet::new())
+        } else {
+            take_up(line, desired, secrets, &recorded, &met).await
+        };
+        let again = anew && total.failed.is_empty() && !stops;
+        if !again && taken_up.is_ok() {
+            total.failed.extend(played.replace);
+            total.blocked.extend(played.blocked);
+            return Ok(finish(&run, total, exports, None, started_ms).await);
+        }
+        let next: BTreeMap<ResourceId, Vec<String>> = played
+            .replace
+            .iter()
+            .map(|step| (step.resource.clone(), step.error.fields().to_vec()))
+            .collect();
+        let round = match taken_up {
+            Ok(_) if met.is_empty() => plan_again(&run, BTreeSet::new(), &next).await,
+            Ok(_) => plan_again(&run, not_replaced(&run, &total.done), &next).await,
+            Err(error) => Err(error),
+        };
+        // Calls were made: from here on, whatever goes wrong is a failed run and not none.
+        let stopped = match round {
+            Ok((now, left_open)) => {
+                let sudden = match met.is_empty() {
+                    true => Vec::new(),
+                    false => unannounced(&now.plan, &announced, &total.done),
+                };
+                (planned, open) = (now, left_open);
+                sudden
+            }
+            Err(error) => {
+                total.blocked.extend(played.blocked);
+                let error = Arc::new(error);
+                total
+                    .failed
+                    .extend(not_planned(&error, played.replace, met));
+                return Ok(finish(&run, total, exports, None, started_ms).await);
+            }
+        };
+        if !stopped.is_empty() {
+            total.failed.extend(stopped);
+            return Ok(finish(&run, total, exports, None, started_ms).await);
+        }
+        written = std::mem::take(&mut run.world().written);
+        replaced.extend(next.into_keys());
+    }
+}
+
+/// Whom a plan removes.
+fn removed(plan: &Plan) -> impl Iterator<Item = &Incarnation> {
+    plan.steps
+        .iter()
+        .filter(|step| step.goal == Goal::Absent)
+        .filter_map(|step| match &step.key.subject {
+            Subject::Incarnation(incarnation) => Some(incarnation),
+            Subject::Cycle(_) => None,
+        })
+}
+
+/// Removals that nobody was shown: neither announced, nor of what this run made itself.
+fn unannounced(
+    plan: &Plan,
+    announced: &BTreeSet<Incarnation>,
+    done: &[DoneStep],
+) -> Vec<FailedStep> {
+    let created = done
+        .iter()
+        .filter(|done| done.transition == Transition::Create);
+    let made: BTreeSet<&Subject> = created.map(|done| &done.key.subject).collect();
+    let removals = plan.steps.iter().filter(|step| step.goal == Goal::Absent);
+    let sudden = removals.filter_map(|step| match &step.key.subject {
+        Subject::Incarnation(incarnation)
+            if !announced.contains(incarnation) && !made.contains(&step.key.subject) =>
+        {
+            Some(FailedStep {
+                key: step.key.clone(),
+                resource: incarnation.resource.clone(),
+                transition: Transition::Delete,
+                attempt: 0,
+                error: StepError::Unannounced {
+                    what: incarnation.clone(),
+                },
+            })
+        }
+        Subject::Incarnation(_) | Subject::Cycle(_) => None,
+    });
+    sudden.collect()
+}
+
+/// The steps that asked for another plan, when there is none.
+fn not_planned(
+    error: &Arc<EngineError>,
+    replace: Vec<FailedStep>,
+    met: Vec<Met>,
+) -> Vec<FailedStep> {
+    let replace = replace.into_iter().map(|step| FailedStep {
+        error: StepError::NotReplaced {
+            wanted: Box::new(step.error),
+            error: error.clone(),
+        },
+        ..step
+    });
+    let met = met.into_iter().map(|met| FailedStep {
+        key: met.key,
+        resource: met.incarnation.resource,
+        transition: Transition::Create,
+        attempt: 0,
+        error: StepError::NotTakenUp {
+            key: met.found.object.key,
+            error: error.clone(),
+        },
+    });
+    replace.chain(met).collect()
+}
+
+/// What a person asked to replace and this run did not replace yet.
+fn not_replaced(run: &Run, done: &[DoneStep]) -> BTreeSet<ResourceId> {
+    let created = done
+        .iter()
+        .filter(|done| done.transition == Transition::Create)
+        .map(|done| &done.resource);
+    let created: BTreeSet<&ResourceId> = created.collect();
+    let asked = run.line.options.plan.replace.iter();
+    asked.filter(|id| !created.contains(id)).cloned().collect()
+}
+
+/// The plan with the replacements that running asked for.
+async fn plan_again(
+    run: &Run,
+    replace: BTreeSet<ResourceId>,
+    turned_out: &BTreeMap<ResourceId, Vec<String>>,
+) -> Result<(Planned, Vec<OpenIntent>), EngineError> {
+    let session = &run.line.session;
+    let state = session.store.load(&session.deployment).await?;
+    let options = PlanOptions {
+        replace,
+        turned_out: turned_out.clone(),
+        ..run.line.options.plan.clone()
+    };
+    let planned = make_plan(
+        session,
+        &run.desired,
+        state.records,
+        Observed::default(),
+        &run.secrets,
+        &options,
+    )?;
+    Ok((planned, state.open))
+}
+
+/// Resolves and stores the exports of a run that did everything, and writes the report.
+/// `unwritten` is why state could not be written between two steps.
+async fn finish(
+    run: &Run,
+    total: Played,
+    before: BTreeMap<String, Value>,
+    mut unwritten: Option<StepError>,
+    started_ms: u64,
+) -> Report {
+    let line = &run.line;
+    let mut failed = total.failed;
+    let mut outputs = before.clone();
+    let undone = !total.blocked.is_empty() || unwritten.is_some();
+    if failed.is_empty() && !undone && !total.interrupted {
+        let now = exports(run, &before);
+        match close_books(run, &before, &now).await {
+            Ok(()) => outputs = now,
+            Err(error) => unwritten = Some(error),
+        }
+    }
+    for blocked in &total.blocked {
+        line.session
+            .sink
+            .event(&EngineEvent::StepBlocked(StepEvent {
+                key: blocked.key.clone(),
+                resource: blocked.resource.clone(),
+                transition: forecast(run, &blocked.key),
+                attempt: 0,
+                took_ms: 0,
+                error: Some(blocked.to_string()),
+            }));
+    }
+    for step in &mut failed {
+        if step.transition == Transition::None {
+            step.transition = forecast(run, &step.key);
+        }
+    }
+    let status = match (failed.is_empty(), total.interrupted) {
+        (_, true) => RunStatus::Interrupted,
+        (true, false) => RunStatus::Done,
+        (false, false) => RunStatus::Failed,
+    };
+    let took_ms = line.session.clock.now_ms().saturating_sub(started_ms);
+    let mut report = Report {
+        status,
+        done: total.done,
+        failed,
+        blocked: total.blocked,
+        not_recorded: None,
+        outputs,
+        took: Duration::from_millis(took_ms),
+    };
+    if let Some(StepError::Store(error)) = unwritten {
+        report.unrecorded(error);
+    }
+    report
+}
+
+/// The exports as they are now; one that reads something that was not deployed (`--target`)
+/// keeps its value.
+fn exports(run: &Run, before: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+    let world = run.world();
+    let scope = Exported {
+        world: &world,
+        secrets: &run.secrets,
+    };
+    let resolved = run.plan.exports.iter().filter_map(|(name, expr)| {
+        let value = expr.resolve(&scope);
+        if value.is_known() {
+            Some((name.clone(), value))
+        } else {
+            Some((name.clone(), before.get(name)?.clone()))
+        }
+    });
+    resolved.collect()
+}
