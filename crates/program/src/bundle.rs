@@ -1,5 +1,7 @@
 //! One ES module of many files: rolldown with the embedded packages, as fast as it goes.
 
+mod complaint;
+
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +24,7 @@ use rolldown_plugin::{
 use rolldown_sourcemap::SourceMap;
 
 use crate::{
-    bundle_problem,
+    codes,
     imports::{self, Import, Module},
     nesting,
     problem::Problem,
@@ -58,9 +60,9 @@ pub(crate) async fn bundle(
     let generated = generate(sources.root(), file, purpose, &seen).await;
     let imports = seen.take();
     if !imports.too_deep.is_empty() {
-        return Err(bundle_problem::too_deep(&imports.too_deep, sources));
+        return Err(complaint::too_deep(&imports.too_deep, sources));
     }
-    let mut problems = bundle_problem::of_imports(&imports, sources, file, purpose);
+    let mut problems = complaint::of_imports(&imports, sources, file, purpose);
     let complaints = match generated {
         Ok(Outcome::One(chunk)) if problems.is_empty() => {
             return Ok(Bundle::of(Arc::unwrap_or_clone(chunk)));
@@ -69,8 +71,22 @@ pub(crate) async fn bundle(
         Ok(Outcome::Complaints(complaints)) => complaints,
         Err(complaints) => complaints.into_vec(),
     };
-    bundle_problem::explain(complaints, sources, file, &imports, &mut problems);
+    complaint::explain(complaints, sources, file, &imports, &mut problems);
     Err(problems)
+}
+
+/// A runtime for the bundler: it computes here, and reads files on a few threads.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Vec<Problem>> {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(|error| vec![no_thread(&error)])
+}
+
+pub(crate) fn no_thread(error: &std::io::Error) -> Problem {
+    Problem::new(
+        codes::BUNDLE,
+        format!("the program could not be evaluated on this machine: {error}"),
+    )
 }
 
 impl Bundle {
@@ -162,7 +178,7 @@ async fn generate(root: &Path, file: &Path, purpose: Purpose, seen: &Seen) -> Bu
     let complaints: Vec<_> = output
         .warnings
         .into_iter()
-        .filter(bundle_problem::is_fatal)
+        .filter(complaint::is_fatal)
         .collect();
     if !complaints.is_empty() {
         return Ok(Outcome::Complaints(complaints));

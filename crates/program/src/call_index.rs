@@ -12,11 +12,16 @@ use oxc::{
     span::{GetSpan, Span},
 };
 
-use crate::{
-    locate::{self, Part},
-    raw::RawStep,
-    source::SourceFile,
-};
+use crate::{raw::RawStep, syntax::parsed};
+
+/// Which end of a member is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Its name.
+    Key,
+    /// What it is given.
+    Value,
+}
 
 /// Calls and property names of one file.
 #[derive(Debug, Default)]
@@ -65,8 +70,8 @@ struct Member {
 
 impl CallIndex {
     /// Reads a file; one that cannot be parsed has no calls.
-    pub fn of(file: &SourceFile) -> CallIndex {
-        let index = locate::parsed(file, |program| {
+    pub fn of(name: &str, text: &str) -> CallIndex {
+        let index = parsed(name, text, |program| {
             let mut index = CallIndex::default();
             index.visit_program(program);
             Some(index)
@@ -249,17 +254,12 @@ impl<'a> Visit<'a> for CallIndex {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::source::Sources;
 
     #[test]
     fn a_place_deep_inside_is_found_as_far_as_it_is_written() {
-        let sources = Sources::of(Path::new("/nowhere"));
         let text = "make(new Thing({ id: 'a', list: [1, { x: shared }] }), b).bind('N', c());";
-        let file = sources.add("x.ts", text.into());
-        let index = CallIndex::of(&file);
+        let index = CallIndex::of("x.ts", text);
         let call = index.innermost(text.find("shared").unwrap()).unwrap();
         let at = |path: &[RawStep], part| call.member(path, part).map(|range| &text[range]);
         let key = |name: &str| RawStep::Key(name.into());

@@ -8,13 +8,15 @@ use notation_model::{
 };
 
 use crate::{
+    call_index::Part,
     codes,
-    graph::{Declarations, Program, key},
+    declared::{Declarations, Program, key},
     judge::{Given, given, output_kind},
-    locate::{self, Part},
+    locate,
     nearest::suggestion,
-    problem::{Place, Problem},
+    problem::Problem,
     raw::{RawStep, RawValue},
+    source::Place,
 };
 
 /// Most characters of a name (host API §3.3).

@@ -10,19 +10,17 @@ use notation_model::{AppName, EntryName, NameError, StageName, TypeSet};
 
 use crate::{
     Limits,
-    bundle::{self, Purpose},
+    bundle::{self, Purpose, runtime},
+    call_index::Part,
     codes,
-    evaluate::{in_order, runtime},
-    failure,
-    graph::{Program, key},
-    locate::{self, Part},
-    near_files,
+    declared::{Program, key},
+    failure, locate, near_files,
     nearest::suggestion,
     own_stack::{self, Watch},
-    problem::{Place, Problem},
+    problem::{Problem, in_order},
     raw::{RawStep, RawValue},
     sandbox,
-    source::{SourceFile, Sources},
+    source::{Place, SourceFile, Sources},
     trace::Trace,
 };
 

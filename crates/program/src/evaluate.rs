@@ -6,14 +6,17 @@ use notation_model::{Desired, DesiredGraph, EntryName, Expr, Origin, TypeSet};
 
 use crate::{
     Limits, ProjectConfig,
-    bundle::{self, Purpose},
-    codes, failure,
-    graph::{self, Built, Program},
-    locate::{self, Part},
+    bundle::{self, Purpose, no_thread, runtime},
+    call_index::Part,
+    codes,
+    declared::Program,
+    failure,
+    graph::{self, Built},
+    locate,
     own_stack::{self, Watch},
-    problem::{Place, Problem},
+    problem::{Problem, in_order},
     sandbox, sdk,
-    source::Sources,
+    source::{Place, Sources},
     trace::Trace,
     worker_code::{self, Assets, CodeValue},
 };
@@ -173,33 +176,5 @@ async fn build_all(
             Err(found) => problems.extend(found),
         }
     }
-    problems
-}
-
-/// A runtime for the bundler: it computes here, and reads files on a few threads.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Vec<Problem>> {
-    tokio::runtime::Builder::new_current_thread()
-        .build()
-        .map_err(|error| vec![no_thread(&error)])
-}
-
-fn no_thread(error: &std::io::Error) -> Problem {
-    Problem::new(
-        codes::BUNDLE,
-        format!("the program could not be evaluated on this machine: {error}"),
-    )
-}
-
-/// In the order in which a person reads the files.
-pub(crate) fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
-    problems.sort_by(|a, b| {
-        let at = |problem: &Problem| {
-            problem
-                .place
-                .as_ref()
-                .map(|place| (Arc::clone(&place.origin.file), place.offset()))
-        };
-        at(a).cmp(&at(b))
-    });
     problems
 }

@@ -6,7 +6,7 @@ use notation_model::Origin;
 
 use crate::{
     Limits, codes,
-    graph::Program,
+    declared::Program,
     locate, missing_method,
     problem::Problem,
     sandbox::{Failure, Thrown},

@@ -5,31 +5,20 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use notation_model::{
     Contribution, DependOn, Desired, DesiredGraph, Expr, FieldKind, Marks, Origin, ResourceId,
-    ResourceType, TypeName, TypeSet, Value,
+    ResourceType, TypeName, Value,
 };
 
 use crate::{
+    call_index::Part,
     code_names, codes,
     convert::expression,
-    judge,
-    locate::{self, Part},
+    declared::{Declarations, Declared, Program, key},
+    judge, locate,
     nearest::suggestion,
     problem::Problem,
-    raw::{Raw, RawProblem, RawResource, RawStep, RawValue},
-    source::Sources,
-    trace::Trace,
+    raw::{RawProblem, RawResource, RawValue},
     worker_code::ModuleRequest,
 };
-
-/// What building the graph needs to know.
-pub(crate) struct Program<'a> {
-    pub raw: &'a Raw,
-    pub trace: &'a Trace,
-    pub sources: &'a Sources,
-    pub types: &'a TypeSet,
-    /// The entry file, relative to the project.
-    pub entry: &'a str,
-}
 
 /// The graph and everything wrong with it. The graph counts only when nothing is.
 pub(crate) struct Built {
@@ -37,24 +26,6 @@ pub(crate) struct Built {
     /// Module fields in order: resource, field, file.
     pub modules: Vec<(ResourceId, String, ModuleRequest)>,
     pub problems: Vec<Problem>,
-}
-
-/// A declared resource with what is known about it before its values are judged.
-pub(crate) struct Declared<'a> {
-    pub raw: &'a RawResource,
-    pub id: ResourceId,
-    pub origin: Origin,
-    pub ty: Option<&'a ResourceType>,
-}
-
-/// Everything that was declared, in order and by id.
-pub(crate) struct Declarations<'a>(IndexMap<ResourceId, Declared<'a>>);
-
-impl<'a> Declarations<'a> {
-    /// The resource of that id.
-    pub fn get(&self, id: &ResourceId) -> Option<&Declared<'a>> {
-        self.0.get(id)
-    }
 }
 
 /// Builds and judges the graph: ids, types, fields, kinds, references, identities.
@@ -390,8 +361,4 @@ fn raw_problem(raw: &RawProblem, program: &Program<'_>) -> Problem {
         Some(help) => problem.help(help),
         None => problem,
     }
-}
-
-pub(crate) fn key(name: &str) -> RawStep {
-    RawStep::Key(name.to_owned())
 }

@@ -18,11 +18,12 @@ use oxc::{
 };
 
 use crate::{
-    codes, locate,
+    codes,
     nearest::suggestion,
-    problem::{Place, Problem},
+    problem::Problem,
     sdk,
-    source::{SourceFile, normal},
+    source::{Place, normal},
+    syntax::parsed,
 };
 
 /// Imports and exports of one module.
@@ -316,9 +317,7 @@ fn unread(id: &str) -> Option<Module> {
         None => return None,
     };
     let name = id.trim_start_matches('\0');
-    locate::parsed(&SourceFile::new(name.into(), text.into()), |program| {
-        Some(read(program))
-    })
+    parsed(name, &text, |program| Some(read(program)))
 }
 
 fn is_code(id: &str) -> bool {

@@ -9,13 +9,15 @@ use notation_model::{
 };
 
 use crate::{
+    call_index::Part,
     codes,
     convert::expression,
-    graph::{Declarations, Declared, Program, key},
-    locate::{self, Part},
+    declared::{Declarations, Declared, Program, key},
+    locate,
     nearest::suggestion,
-    problem::{Place, Problem},
+    problem::Problem,
     raw::RawStep,
+    source::Place,
 };
 
 /// One value for one field: from the config or from a contribution.

@@ -4,12 +4,12 @@
 
 mod asking;
 mod bundle;
-mod bundle_problem;
 mod call_index;
 mod code_names;
 pub mod codes;
 mod config;
 mod convert;
+mod declared;
 mod editor_types;
 mod evaluate;
 mod failure;
@@ -31,6 +31,7 @@ mod raw;
 mod sandbox;
 mod sdk;
 mod source;
+mod syntax;
 mod too_early;
 mod trace;
 mod worker_code;
@@ -42,4 +43,5 @@ pub use editor_types::lay_types;
 pub use evaluate::{Evaluated, evaluate};
 pub use limits::Limits;
 pub use new_project::init_project;
-pub use problem::{Place, Problem, Related};
+pub use problem::{Problem, Related};
+pub use source::Place;

@@ -1,35 +1,24 @@
 //! Finds the words of the source that a problem is about. Only asked when there is a problem.
 
-use std::{ops::Range, path::Path, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use notation_model::Origin;
 use oxc::{
-    allocator::Allocator,
     ast::ast::{
         Argument, ArrowFunctionExpression, AwaitExpression, BindingIdentifier,
-        ExportDefaultDeclarationKind, ExportSpecifier, Expression, Function, Program, Statement,
+        ExportDefaultDeclarationKind, ExportSpecifier, Expression, Function, Statement,
     },
     ast_visit::Visit,
-    parser::Parser,
-    span::{GetSpan, SourceType, Span},
+    span::{GetSpan, Span},
     syntax::scope::ScopeFlags,
 };
 
 use crate::{
-    call_index::member_of,
-    problem::Place,
+    call_index::{Part, member_of},
     raw::RawStep,
-    source::{SourceFile, Sources},
+    source::{Place, SourceFile, Sources},
+    syntax::parsed,
 };
-
-/// Which end of a member is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// Its name.
-    Key,
-    /// What it is given.
-    Value,
-}
 
 /// The place of a member of the object that is given to the call at `origin`. As deep as the
 /// source spells it out; the call itself when nothing of it is spelt out there.
@@ -84,7 +73,7 @@ pub(crate) fn default_export(
     path: &[RawStep],
     part: Part,
 ) -> Option<Place> {
-    let range = parsed(file, |program| {
+    let range = parsed(&file.name, &file.text, |program| {
         let exported = program.body.iter().find_map(|statement| match statement {
             Statement::ExportDefaultDeclaration(declaration) => Some(declaration),
             _ => None,
@@ -109,7 +98,7 @@ pub(crate) fn default_export(
 
 /// The place of a named export.
 pub(crate) fn export(file: &Arc<SourceFile>, name: &str) -> Option<Place> {
-    let span = parsed(file, |program| {
+    let span = parsed(&file.name, &file.text, |program| {
         program.body.iter().find_map(|statement| match statement {
             Statement::ExportDefaultDeclaration(declaration) if name == "default" => {
                 Some(declaration.span)
@@ -138,7 +127,7 @@ fn of_specifiers(specifiers: &[ExportSpecifier<'_>], name: &str) -> Option<Span>
 
 /// Every `await` of a module that is not inside a function.
 pub(crate) fn top_level_awaits(file: &Arc<SourceFile>) -> Vec<Place> {
-    let spans = parsed(file, |program| {
+    let spans = parsed(&file.name, &file.text, |program| {
         let mut finder = AwaitFinder { found: Vec::new() };
         finder.visit_program(program);
         Some(finder.found)
@@ -148,15 +137,6 @@ pub(crate) fn top_level_awaits(file: &Arc<SourceFile>) -> Vec<Place> {
         .into_iter()
         .map(|span| file.span(span))
         .collect()
-}
-
-pub(crate) fn parsed<T>(
-    file: &SourceFile,
-    read: impl FnOnce(&Program<'_>) -> Option<T>,
-) -> Option<T> {
-    let allocator = Allocator::default();
-    let kind = SourceType::from_path(Path::new(&*file.name)).unwrap_or_else(|_| SourceType::ts());
-    read(&Parser::new(&allocator, &file.text, kind).parse().program)
 }
 
 trait ArgumentExt<'a> {

@@ -3,9 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
-use notation_model::Origin;
 
-use crate::source::SourceFile;
+use crate::source::Place;
 
 /// One problem of a project. All that are found are reported together, in the order of the source.
 #[derive(Debug, Clone)]
@@ -21,20 +20,6 @@ pub struct Problem {
     /// Other places that have to do with it.
     pub related: Vec<Related>,
     rendering: Rendering,
-}
-
-/// A stretch of a source file.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// File (relative to the project), line and column of its start.
-    pub origin: Origin,
-    /// Length in bytes; 0 when only the start is known.
-    pub length: usize,
-    /// What to write under it, if anything.
-    pub label: Option<String>,
-    /// Start in bytes from the start of the file.
-    pub(crate) offset: usize,
-    pub(crate) source: Arc<SourceFile>,
 }
 
 /// Another place that has to do with a problem.
@@ -59,32 +44,6 @@ struct Elsewhere {
     message: String,
     label: LabeledSpan,
     source: NamedSource<Arc<str>>,
-}
-
-impl Place {
-    /// The whole text of the file, for showing the place in it.
-    pub fn text(&self) -> &Arc<str> {
-        &self.source.text
-    }
-
-    /// Start of the stretch in bytes from the start of the file.
-    pub fn offset(&self) -> usize {
-        self.offset
-    }
-
-    pub(crate) fn with_label(mut self, label: impl Into<String>) -> Place {
-        self.label = Some(label.into());
-        self
-    }
-
-    fn named_source(&self) -> NamedSource<Arc<str>> {
-        NamedSource::new(&self.source.name, Arc::clone(&self.source.text))
-            .with_language("TypeScript")
-    }
-
-    fn span(&self, text: Option<String>) -> LabeledSpan {
-        LabeledSpan::new(text, self.offset, self.length)
-    }
 }
 
 impl Problem {
@@ -134,6 +93,20 @@ impl Problem {
         self.related.push(Related { message, place });
         self
     }
+}
+
+/// In the order in which a person reads the files.
+pub(crate) fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by(|a, b| {
+        let at = |problem: &Problem| {
+            problem
+                .place
+                .as_ref()
+                .map(|place| (Arc::clone(&place.origin.file), place.offset()))
+        };
+        at(a).cmp(&at(b))
+    });
+    problems
 }
 
 impl fmt::Display for Problem {

@@ -8,10 +8,11 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
+use miette::{LabeledSpan, NamedSource};
 use notation_model::Origin;
 use oxc::span::Span;
 
-use crate::{call_index::CallIndex, problem::Place};
+use crate::call_index::CallIndex;
 
 /// One file as it was read.
 #[derive(Debug)]
@@ -24,12 +25,52 @@ pub(crate) struct SourceFile {
     calls: OnceLock<CallIndex>,
 }
 
+/// A stretch of a source file.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// File (relative to the project), line and column of its start.
+    pub origin: Origin,
+    /// Length in bytes; 0 when only the start is known.
+    pub length: usize,
+    /// What to write under it, if anything.
+    pub label: Option<String>,
+    /// Start in bytes from the start of the file.
+    pub(crate) offset: usize,
+    pub(crate) source: Arc<SourceFile>,
+}
+
 /// Source files of a project by name, read when first asked for. Shared, so that two worker
 /// bundles can be made at the same time.
 #[derive(Debug)]
 pub(crate) struct Sources {
     root: PathBuf,
     files: Mutex<BTreeMap<Arc<str>, Arc<SourceFile>>>,
+}
+
+impl Place {
+    /// The whole text of the file, for showing the place in it.
+    pub fn text(&self) -> &Arc<str> {
+        &self.source.text
+    }
+
+    /// Start of the stretch in bytes from the start of the file.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    pub(crate) fn with_label(mut self, label: impl Into<String>) -> Place {
+        self.label = Some(label.into());
+        self
+    }
+
+    pub(crate) fn named_source(&self) -> NamedSource<Arc<str>> {
+        NamedSource::new(&self.source.name, Arc::clone(&self.source.text))
+            .with_language("TypeScript")
+    }
+
+    pub(crate) fn span(&self, text: Option<String>) -> LabeledSpan {
+        LabeledSpan::new(text, self.offset, self.length)
+    }
 }
 
 impl SourceFile {
@@ -108,7 +149,8 @@ impl SourceFile {
 
     /// Its calls, read when first asked for.
     pub fn calls(&self) -> &CallIndex {
-        self.calls.get_or_init(|| CallIndex::of(self))
+        self.calls
+            .get_or_init(|| CallIndex::of(&self.name, &self.text))
     }
 
     /// Byte offset of a place that only knows line and column.

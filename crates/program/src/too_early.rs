@@ -12,7 +12,7 @@ use oxc::{
     span::{GetSpan, Span},
 };
 
-use crate::{codes, locate, problem::Problem, source::Sources};
+use crate::{codes, problem::Problem, source::Sources, syntax::parsed};
 
 /// The value of a field longer than this is not repeated in the advice, in bytes.
 const SHOWN_VALUE_BYTES: usize = 80;
@@ -23,7 +23,7 @@ pub(crate) fn explain(at: &Origin, sources: &Sources) -> Option<Problem> {
     let place = sources.place(at)?;
     let offset = place.offset;
     let name = file.text.get(offset..offset + place.length)?;
-    let found = locate::parsed(&file, |program| {
+    let found = parsed(&file.name, &file.text, |program| {
         let mut reader = Reader {
             name,
             offset,

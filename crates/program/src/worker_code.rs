@@ -10,12 +10,11 @@ use notation_model::{Asset, Map, Origin, Value};
 
 use crate::{
     bundle::{self, Bundle, MAIN_MARK, Purpose},
-    codes, handlers,
-    locate::{self, Part},
-    near_files,
-    problem::{Place, Problem},
+    call_index::Part,
+    codes, handlers, locate, near_files,
+    problem::Problem,
     raw::RawStep,
-    source::{Sources, normal},
+    source::{Place, Sources, normal},
     trace::Trace,
 };
 

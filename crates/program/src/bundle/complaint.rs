@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use oxc::{allocator::Allocator, diagnostics::LabeledSpan, parser::Parser, span::SourceType};
 use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
+use super::{Dangling, Imports, MAIN_MARK, Purpose};
 use crate::{
-    bundle::{Dangling, Imports, MAIN_MARK, Purpose},
     codes, imports, near_files,
     nearest::{list, nearest, suggestion},
     nesting::DEEPEST,
-    problem::{Place, Problem},
+    problem::Problem,
     sdk::{self, PACKAGES},
-    source::{SourceFile, Sources, normal},
+    source::{Place, SourceFile, Sources, normal},
 };
 
 /// Modules of Node.js that have no package of the same name worth installing.
