@@ -7,19 +7,22 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
-
-use crate::ingress::{Front, Ingress, serve};
 
 /// How often a port that another program has is tried again.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 /// Ports remembered for host names that are not endpoints at the moment.
 const MOST_REMEMBERED: usize = 1024;
+
+/// Serves the endpoint of a host name on its listener until it is told to stop.
+pub(crate) type Serve =
+    dyn Fn(String, TcpListener, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync;
 
 /// Ports of the endpoints, on disk and in use.
 pub(crate) struct Addresses {
@@ -98,11 +101,7 @@ impl Addresses {
     /// Opens an address for each host name that has none and closes those of all others.
     ///
     /// Errors: a new port could not be had or written down; everything else is done.
-    pub(crate) async fn set(
-        &self,
-        ingress: &Arc<Ingress>,
-        hostnames: Vec<String>,
-    ) -> io::Result<()> {
+    pub(crate) async fn set(&self, serve: &Arc<Serve>, hostnames: Vec<String>) -> io::Result<()> {
         let mut wanted = Vec::new();
         {
             let mut inner = self.lock();
@@ -122,7 +121,7 @@ impl Addresses {
             match listen(known).await {
                 Ok((port, listener)) => {
                     changed |= known.is_none();
-                    self.open(ingress, hostname, port, listener);
+                    self.open(serve, hostname, port, listener);
                 }
                 Err(error) => failed = Some(error),
             }
@@ -140,7 +139,7 @@ impl Addresses {
 
     fn open(
         &self,
-        ingress: &Arc<Ingress>,
+        serve: &Arc<Serve>,
         hostname: String,
         port: u16,
         listener: io::Result<TcpListener>,
@@ -148,7 +147,7 @@ impl Addresses {
         let stop = CancellationToken::new();
         let problem = Arc::new(Mutex::new(None));
         let task = answer(
-            Arc::downgrade(ingress),
+            serve.clone(),
             hostname.clone(),
             port,
             listener,
@@ -214,7 +213,7 @@ async fn listen(known: Option<u16>) -> io::Result<(u16, io::Result<TcpListener>)
 }
 
 async fn answer(
-    ingress: Weak<Ingress>,
+    serve: Arc<Serve>,
     hostname: String,
     port: u16,
     mut listener: io::Result<TcpListener>,
@@ -248,7 +247,5 @@ async fn answer(
         listener = bind(port).await;
     };
     tell(None);
-    if let Some(ingress) = ingress.upgrade() {
-        serve(ingress, listener, Front::Endpoint(hostname), stop).await;
-    }
+    serve(hostname, listener, stop).await;
 }

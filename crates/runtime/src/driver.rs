@@ -1,6 +1,7 @@
 //! The task that drives one version's process through its life, as the table in `life.rs`
 //! says.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -8,11 +9,12 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, try_join_all};
 use serde::Deserialize;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
+use crate::bundle::{Bundle, BundleModule};
 use crate::config::{Egress, ProcessConfig, encode};
 use crate::life::{Action, Event, State, next};
-use crate::load::{self, Bundle, BundleModule};
+use crate::load;
 use crate::log::{self, LogLevel, LogLine, LogSink, LogSource};
 use crate::places::Places;
 use crate::plan::{Blobs, Uid, VersionSpec};
@@ -20,7 +22,7 @@ use crate::process::{self, MOST_WAITING_LINES, Printed, Process, StartError};
 use crate::sockets::{Bound, Listening};
 use crate::traffic::Traffic;
 use crate::upstream::Upstream;
-use crate::version::{Phase, StartFailure, Version, Workshop, chain};
+use crate::version::{MOST_CALLS, Phase, StartFailure, Version, Workshop, chain};
 
 /// Longest time from starting a process to its answer.
 const START_DEADLINE: Duration = Duration::from_secs(30);
@@ -34,6 +36,40 @@ const SETTLED_AFTER: Duration = Duration::from_secs(60);
 const STOP_DEADLINE: Duration = Duration::from_secs(3);
 /// How often a draining process is asked for its tasks.
 const PENDING_EVERY: Duration = Duration::from_millis(50);
+
+/// Makes the sockets and the driver; starts nothing yet. The second value is the socket
+/// on which the process will ask the host; serve it until the version has ended.
+pub(crate) fn open(
+    shop: &Arc<Workshop>,
+    uid: Uid,
+    worker_name: String,
+    spec: Arc<VersionSpec>,
+) -> io::Result<(Arc<Version>, tokio::net::UnixListener)> {
+    let listening = Listening::open(&shop.directory)?;
+    let data = Bound::open(&shop.directory, 'd')?;
+    let accepting = data.accepting()?;
+    let (mailbox, events) = mpsc::unbounded_channel();
+    let (announce, phase) = watch::channel(Phase {
+        state: State::Cold,
+        pid: None,
+        failure: None,
+    });
+    let version = Arc::new(Version {
+        uid,
+        worker_name,
+        spec,
+        traffic: Traffic::default(),
+        calls: Arc::new(Semaphore::new(MOST_CALLS)),
+        http: Upstream::new(listening.http_path().to_owned()),
+        events: Upstream::new(listening.events_path().to_owned()),
+        phase,
+        mailbox,
+    });
+    let driver = Driver::of(shop, &version, Held { listening, data }, announce);
+    tokio::spawn(driver.run(events));
+    Ok((version, accepting))
+}
+
 /// Sockets a version holds for as long as it lives.
 pub(crate) struct Held {
     pub(crate) listening: Listening,

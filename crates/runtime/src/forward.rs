@@ -12,9 +12,10 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri, Version as HttpVersion};
 
-use crate::body::{self, After, OutBody, Served};
+use crate::body::{self, OutBody};
 use crate::config::PROTO_HEADER;
 use crate::scheme::Scheme;
+use crate::served::{After, Served};
 use crate::traffic::InFlight;
 use crate::upstream::UpstreamError;
 use crate::version::Version;

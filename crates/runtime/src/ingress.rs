@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use hyper::body::Incoming;
 use hyper::header;
 use hyper::http::request::Parts;
@@ -15,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::address::Addresses;
+use crate::address::{Addresses, Serve};
 use crate::asset;
 use crate::body::OutBody;
 use crate::forward::{Caller, Unserved, forward, said};
@@ -56,6 +57,20 @@ pub(crate) struct Ingress {
     pub(crate) router: Arc<Router>,
     pub(crate) addresses: Arc<Addresses>,
     pub(crate) blobs: Arc<dyn Blobs>,
+}
+
+/// How endpoints are served at addresses of their own, as long as somebody holds the ingress.
+pub(crate) fn endpoints(ingress: &Arc<Ingress>) -> Arc<Serve> {
+    let ingress = Arc::downgrade(ingress);
+    Arc::new(move |hostname, listener, stop| {
+        let ingress = ingress.clone();
+        let served = async move {
+            if let Some(ingress) = ingress.upgrade() {
+                serve(ingress, listener, Front::Endpoint(hostname), stop).await;
+            }
+        };
+        served.boxed()
+    })
 }
 
 /// Accepts until `stop`; open connections then finish the request they are serving.

@@ -17,6 +17,7 @@ mod sockets;
 mod spawner;
 mod sweep;
 
+mod bundle;
 mod driver;
 mod life;
 mod load;
@@ -27,6 +28,7 @@ mod clock;
 mod forward;
 mod patient;
 mod router;
+mod served;
 mod traffic;
 mod upstream;
 
@@ -44,10 +46,11 @@ mod status;
 mod unserving;
 
 pub use address::Address;
+pub use bundle::{Bundle, BundleModule};
 pub use data::{MigrationError, MigrationFile};
 pub use derive::{SealedValues, derive};
 pub use life::State;
-pub use load::{Bundle, BundleModule, Exports, InspectError, LoadError};
+pub use load::{Exports, InspectError, LoadError};
 pub use log::{LogLevel, LogLine, LogSink, LogSource, TracingLog};
 pub use plan::{
     AssetFile, AssetsOrder, AssetsSpec, Blobs, Capability, ConsumerSpec, CronSpec, Handler,

@@ -7,10 +7,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
+use crate::bundle::{Bundle, BundleModule};
 use crate::config::{Egress, LoadedModule, ModuleClass, ProcessConfig, encode};
 use crate::places::Places;
 use crate::plan::Handler;
@@ -18,26 +18,6 @@ use crate::process::{self, StartError};
 use crate::sockets::Listening;
 use crate::spawner::Spawner;
 use crate::upstream::Upstream;
-
-/// A module set with its bytes.
-#[derive(Clone, Debug)]
-pub struct Bundle {
-    /// Name of the module whose default export holds the handlers.
-    pub main_module: String,
-    /// All modules.
-    pub modules: Vec<BundleModule>,
-}
-
-/// One module of a [`Bundle`].
-#[derive(Clone, Debug)]
-pub struct BundleModule {
-    /// Relative slash path.
-    pub name: String,
-    /// Media type, for example `application/javascript+module`.
-    pub media_type: String,
-    /// Content.
-    pub bytes: Bytes,
-}
 
 /// What the main module's default export has as callable own properties.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use sourcemap::SourceMap;
 
-use crate::load::BundleModule;
+use crate::bundle::BundleModule;
 
 /// Maps larger than this are not read: they come from tenants.
 const MOST_MAP_BYTES: usize = 16 << 20;

@@ -13,13 +13,15 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::address::Addresses;
+use crate::bundle::Bundle;
 use crate::capability;
 use crate::cron;
 use crate::data::{Data, MigrationError, MigrationFile};
 use crate::delivery;
-use crate::ingress::{Front, Ingress, serve};
+use crate::driver;
+use crate::ingress::{Front, Ingress, endpoints, serve};
 use crate::life::State;
-use crate::load::{Bundle, Exports, InspectError, inspect};
+use crate::load::{Exports, InspectError, inspect};
 use crate::log::LogSink;
 use crate::plan::{Blobs, Uid, WorkerPlan};
 use crate::router::{RouteTable, Router, Selection, routes};
@@ -223,7 +225,7 @@ impl Runtime {
             .inner
             .ingress
             .addresses
-            .set(&self.inner.ingress, hostnames)
+            .set(&endpoints(&self.inner.ingress), hostnames)
             .await
         {
             unserving.push(Unserving::Address {
@@ -395,7 +397,7 @@ impl Inner {
                         .workers
                         .get(&spec.worker)
                         .map_or(spec.worker.as_str(), |worker| &worker.name);
-                    match Version::open(
+                    match driver::open(
                         &self.shop,
                         uid.clone(),
                         name.to_owned(),

@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, watch};
 
-use crate::driver::{Driver, Held};
 use crate::life::{Event, State};
 use crate::load::LoadError;
 use crate::log::LogSink;
 use crate::plan::{Blobs, Handler, Uid, VersionSpec};
-use crate::sockets::{Bound, Listening};
 use crate::spawner::Spawner;
 use crate::traffic::Traffic;
 use crate::upstream::Upstream;
@@ -35,7 +33,7 @@ pub(crate) struct Workshop {
 pub(crate) const MOST_STARTS: usize = 8;
 
 /// Service calls one version may have in flight: workers can call each other in a circle.
-const MOST_CALLS: usize = 256;
+pub(crate) const MOST_CALLS: usize = 256;
 
 /// Handle of one version. The process ends when it was told to leave, or when every handle
 /// is gone.
@@ -48,7 +46,7 @@ pub(crate) struct Version {
     pub(crate) http: Upstream,
     pub(crate) events: Upstream,
     pub(crate) phase: watch::Receiver<Phase>,
-    mailbox: mpsc::UnboundedSender<Event>,
+    pub(crate) mailbox: mpsc::UnboundedSender<Event>,
 }
 
 /// What is known about a version's process.
@@ -88,39 +86,6 @@ pub enum StartFailure {
 pub(crate) struct NotReady;
 
 impl Version {
-    /// Makes the sockets and the driver; starts nothing yet. The second value is the socket
-    /// on which the process will ask the host; serve it until the version has ended.
-    pub(crate) fn open(
-        shop: &Arc<Workshop>,
-        uid: Uid,
-        worker_name: String,
-        spec: Arc<VersionSpec>,
-    ) -> io::Result<(Arc<Version>, tokio::net::UnixListener)> {
-        let listening = Listening::open(&shop.directory)?;
-        let data = Bound::open(&shop.directory, 'd')?;
-        let accepting = data.accepting()?;
-        let (mailbox, events) = mpsc::unbounded_channel();
-        let (announce, phase) = watch::channel(Phase {
-            state: State::Cold,
-            pid: None,
-            failure: None,
-        });
-        let version = Arc::new(Version {
-            uid,
-            worker_name,
-            spec,
-            traffic: Traffic::default(),
-            calls: Arc::new(Semaphore::new(MOST_CALLS)),
-            http: Upstream::new(listening.http_path().to_owned()),
-            events: Upstream::new(listening.events_path().to_owned()),
-            phase,
-            mailbox,
-        });
-        let driver = Driver::of(shop, &version, Held { listening, data }, announce);
-        tokio::spawn(driver.run(events));
-        Ok((version, accepting))
-    }
-
     /// It takes traffic from now on.
     pub(crate) fn demand(&self) {
         let _ = self.mailbox.send(Event::Demanded);
