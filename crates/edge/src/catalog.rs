@@ -1,6 +1,7 @@
 //! The installed contract set: Forms, Interfaces and Bindings by their exact identity.
 
-use crate::form::{BindingRef, Form, FormRef, InterfaceRef};
+use crate::form::Form;
+use crate::identity::{BindingRef, FormRef, InterfaceRef};
 use crate::{Contract, EdgeKind};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -13,6 +13,7 @@ mod change;
 mod claim;
 mod cron;
 mod form;
+mod identity;
 mod kind;
 mod manifest;
 mod name;
@@ -31,7 +32,8 @@ pub use catalog::{Binding, Catalog, CatalogError, Interface};
 pub use change::{Change, Delete, Fence, Observe, Origin, Put, Removal, Review, Seal, Touch};
 pub use claim::{Claim, Dependent, Handler, claims_of};
 pub use cron::{Cron, CronError, Instant};
-pub use form::{BindingRef, Form, FormError, FormRef, InterfaceRef, Role};
+pub use form::{Form, FormError, Role};
+pub use identity::{BindingRef, FormRef, InterfaceRef};
 pub use kind::{EdgeKind, FAMILY};
 pub use manifest::{
     Entry, MAX_BUNDLE_BYTES, MAX_ENTRY_BYTES, MAX_FILES, MAX_MODULES, Manifest, ManifestError,

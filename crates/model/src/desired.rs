@@ -9,7 +9,16 @@ use std::{
 use ecow::eco_format;
 use indexmap::IndexMap;
 
-use crate::{Expr, Map, Marks, ResourceId, ResourceType, SecretName, Text, TypeName, TypeSet};
+use crate::{Expr, Map, ResourceId, ResourceType, SecretName, Text, TypeName, TypeSet};
+
+/// Marks a program puts on a resource; recorded, so that they outlive the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// Refuse to delete, replace or revert.
+    pub protect: bool,
+    /// `placeholder: "never"`.
+    pub never_bare: bool,
+}
 
 /// Everything a program asks for. The empty graph asks for nothing: it destroys.
 #[derive(Debug, Clone, Default)]

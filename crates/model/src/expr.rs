@@ -1,10 +1,10 @@
 //! Expressions: what a program wrote where a value belongs, as data.
 
-use std::{collections::BTreeSet, fmt};
+use std::collections::BTreeSet;
 
-use ecow::{EcoVec, eco_format};
+use ecow::eco_format;
 
-use crate::{Map, ResourceId, SecretName, SecretValue, Text, Unknown, Value};
+use crate::{Map, OutputRef, SecretName, SecretValue, Segment, Text, Unknown, Value};
 
 /// A value that may refer to outputs, names and secrets (`engine.md` §1).
 #[derive(Debug, Clone, PartialEq)]
@@ -23,40 +23,6 @@ pub enum Expr {
     List(Vec<Expr>),
     /// A map.
     Map(Map<Expr>),
-}
-
-/// One property of one resource: `b.ScriptName`, `b.routes[0].host`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OutputRef {
-    /// The resource referred to.
-    pub resource: ResourceId,
-    /// The way into its outputs; never empty.
-    pub path: OutputPath,
-}
-
-/// A way into a value, outermost first.
-pub type OutputPath = EcoVec<Segment>;
-
-/// One step of a path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Segment {
-    /// Member of a map.
-    Key(Text),
-    /// Item of a list, from 0.
-    Index(usize),
-}
-
-impl fmt::Display for OutputRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.resource)?;
-        for segment in &self.path {
-            match segment {
-                Segment::Key(key) => write!(f, ".{key}")?,
-                Segment::Index(index) => write!(f, "[{index}]")?,
-            }
-        }
-        Ok(())
-    }
 }
 
 /// What an expression is resolved against.

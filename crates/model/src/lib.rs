@@ -7,20 +7,24 @@ mod expr;
 mod map;
 mod name;
 mod naming;
+mod output;
 mod record;
 mod resource_type;
 mod text;
 mod value;
 
 pub use collect::{CollectError, Collector};
-pub use desired::{Contribution, DependOn, Desired, DesiredGraph, Edge, Obstacle, Origin, Via};
-pub use expr::{Expr, OutputPath, OutputRef, Scope, Segment};
+pub use desired::{
+    Contribution, DependOn, Desired, DesiredGraph, Edge, Marks, Obstacle, Origin, Via,
+};
+pub use expr::{Expr, Scope};
 pub use map::Map;
 pub use name::{
     AppName, DeploymentId, EntryName, NameError, ResourceId, SecretName, StageName, TypeName,
 };
 pub use naming::{Charset, GeneratedName, NameKind, Naming, Owner, OwnerTags};
-pub use record::{Incarnation, Marks, Record, RecordedEdge, Shape, Standing};
+pub use output::{OutputPath, OutputRef, Segment};
+pub use record::{Incarnation, Record, RecordedEdge, Shape, Standing};
 pub use resource_type::{Field, FieldKind, Look, Names, Presence, ResourceType, Role, TypeSet};
 pub use text::Text;
 pub use value::{Asset, Params, SecretValue, Unknown, Value, digest};

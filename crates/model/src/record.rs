@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Params, ResourceId, Text, TypeName, Value, Via};
+use crate::{Marks, Params, ResourceId, Text, TypeName, Value, Via};
 
 /// One physical life of a resource; a replacement is a new one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,15 +39,6 @@ pub enum Standing {
     Current,
     /// A successor exists; it goes once nothing refers to it.
     Superseded,
-}
-
-/// Marks a program puts on a resource; recorded, so that they outlive the code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Marks {
-    /// Refuse to delete, replace or revert.
-    pub protect: bool,
-    /// `placeholder: "never"`.
-    pub never_bare: bool,
 }
 
 /// What state knows of one incarnation.

@@ -2,10 +2,6 @@
 
 use std::fmt;
 
-use notation_model::DeploymentId;
-
-use crate::StoreError;
-
 /// How long a hold lasts without being renewed, in milliseconds.
 pub const LEASE_MS: u64 = 60_000;
 /// How often a run renews its hold, in milliseconds.
@@ -171,24 +167,6 @@ impl Claim {
             }
             Some(theirs) => Acquired::Taken(theirs.clone()),
         }
-    }
-}
-
-/// Refuses a hold that is not the present one. A hold that was released or cleared is older than
-/// none at all.
-pub(crate) fn fenced(
-    deployment: &DeploymentId,
-    hold: &Hold,
-    present: Option<&Hold>,
-    fence: Fence,
-) -> Result<(), StoreError> {
-    match present {
-        Some(present) if present.fence == hold.fence && present.run == hold.run => Ok(()),
-        _ => Err(StoreError::Fenced {
-            deployment: deployment.clone(),
-            ours: hold.fence,
-            now: present.map_or(fence, |present| present.fence),
-        }),
     }
 }
 

@@ -10,7 +10,8 @@ use notation_model::{DeploymentId, SecretName, SecretValue, Value};
 
 use crate::{
     Acquired, Batch, Change, Claim, DeploymentState, Entry, Fence, Hold, LEASE_MS, StateStore,
-    StepStatus, StoreError, Summary, hold::fenced, open_intents, store::illegal,
+    StepStatus, StoreError, Summary, open_intents,
+    store::{fenced, illegal},
 };
 
 /// Deployments in memory. Keeps the whole journal, so that tests can read it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use notation_model::{DeploymentId, Incarnation, Record, SecretName, SecretValue, Value};
 
-use crate::{Acquired, Claim, Entry, Hold, OpenIntent, StoreError};
+use crate::{Acquired, Claim, Entry, Fence, Hold, OpenIntent, StoreError};
 
 /// What a store knows of one deployment.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -146,4 +146,22 @@ pub trait StateStore: Send + Sync {
 /// A journal that breaks its own law.
 pub(crate) fn illegal((step, illegal): (String, crate::IllegalEvent)) -> StoreError {
     StoreError::Illegal { step, illegal }
+}
+
+/// Refuses a hold that is not the present one. A hold that was released or cleared is older than
+/// none at all.
+pub(crate) fn fenced(
+    deployment: &DeploymentId,
+    hold: &Hold,
+    present: Option<&Hold>,
+    fence: Fence,
+) -> Result<(), StoreError> {
+    match present {
+        Some(present) if present.fence == hold.fence && present.run == hold.run => Ok(()),
+        _ => Err(StoreError::Fenced {
+            deployment: deployment.clone(),
+            ours: hold.fence,
+            now: present.map_or(fence, |present| present.fence),
+        }),
+    }
 }

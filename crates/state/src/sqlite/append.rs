@@ -16,8 +16,7 @@ use super::{
 use crate::{
     Batch, Change, Entry, Event, Fence, Hold, StepStatus, StoreError,
     format::{Format, ReadError},
-    hold::fenced,
-    store::illegal,
+    store::{fenced, illegal},
 };
 
 impl File {

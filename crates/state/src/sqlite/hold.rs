@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Acquired, Claim, Fence, Hold, LEASE_MS, StoreError,
     format::{hold_back, hold_text},
-    hold::fenced,
+    store::fenced,
 };
 
 impl File {
