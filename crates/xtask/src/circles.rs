@@ -2,7 +2,7 @@
 //!
 //! A room is a module at the crate's root with everything below it. Its arrows are read from the
 //! tokens of its files, so that none hides in a macro and none is seen in a text or a comment. A
-//! name that the root lends from a room leads to that room.
+//! name that the root lends from a room leads to that room; tests may name whatever they test.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -10,7 +10,7 @@ use std::{
     path::Path,
 };
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::sources::rust_files;
 
@@ -34,8 +34,7 @@ pub fn broken(root: &Path) -> io::Result<Vec<String>> {
 }
 
 fn arrows(source: &Path) -> io::Result<Arrows> {
-    let mut arrows = Arrows::new();
-    let mut lent = BTreeMap::new();
+    let mut modules = Vec::new();
     for file in rust_files(source)? {
         let below = file
             .strip_prefix(source)
@@ -44,16 +43,29 @@ fn arrows(source: &Path) -> io::Result<Arrows> {
         let path: Vec<_> = below
             .iter()
             .map(|part| part.to_string_lossy().into_owned())
-            .filter(|part| part != "mod")
+            .filter(|part| !["main", "lib", "mod"].contains(&part.as_str()))
             .collect();
         let tokens = fs::read_to_string(&file)?
             .parse::<TokenStream>()
             .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))?;
-        if path == ["lib"] {
-            lent = lent_by(tokens);
-        } else if path != ["main"] {
-            let named = arrows.entry(path[0].clone()).or_default();
-            named_at_root(tokens, path.len(), named);
+        modules.push((path, shipped(tokens)));
+    }
+    let mut only_tests = BTreeSet::new();
+    for (path, shipped) in &modules {
+        let below = |name: &String| [path.as_slice(), std::slice::from_ref(name)].concat();
+        only_tests.extend(shipped.only_tests.iter().map(below));
+    }
+    let mut arrows = Arrows::new();
+    let mut lent = BTreeMap::new();
+    for (path, shipped) in modules {
+        let is_test = (1..=path.len()).any(|length| only_tests.contains(&path[..length]));
+        match path.first() {
+            None => lent.extend(lent_by(shipped.tokens)),
+            Some(_) if is_test => {}
+            Some(room) => {
+                let named = arrows.entry(room.clone()).or_default();
+                named_at_root(shipped.tokens, path.len(), named);
+            }
         }
     }
     let rooms: BTreeSet<_> = arrows.keys().cloned().collect();
@@ -66,6 +78,49 @@ fn arrows(source: &Path) -> io::Result<Arrows> {
         named.remove(room);
     }
     Ok(arrows)
+}
+
+/// A file without its tests, which may name what stands above.
+struct Shipped {
+    tokens: TokenStream,
+    /// Modules in files of their own that are tests.
+    only_tests: Vec<String>,
+}
+
+fn shipped(tokens: TokenStream) -> Shipped {
+    let mut kept = Vec::new();
+    let mut only_tests = Vec::new();
+    let mut tokens = tokens.into_iter();
+    while let Some(token) = tokens.next() {
+        let is_test = matches!(&token, TokenTree::Group(group)
+            if group.stream().to_string().replace(' ', "") == "cfg(test)");
+        if !is_test {
+            kept.push(token);
+            continue;
+        }
+        // The `#` before it, and the item behind it up to its body or its end.
+        kept.pop();
+        let mut last = String::new();
+        let mut is_module = false;
+        for token in tokens.by_ref() {
+            match token {
+                TokenTree::Ident(word) => {
+                    is_module |= last == "mod";
+                    last = word.to_string();
+                }
+                TokenTree::Group(body) if body.delimiter() == Delimiter::Brace => break,
+                TokenTree::Punct(punct) if punct.as_char() == ';' => {
+                    only_tests.extend(is_module.then_some(last));
+                    break;
+                }
+                TokenTree::Group(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+    Shipped {
+        tokens: kept.into_iter().collect(),
+        only_tests,
+    }
 }
 
 /// The room behind each name that a root lends with `use room::Name` or `use room::{Name, ..}`.
@@ -255,6 +310,14 @@ mod tests {
             .map(|(name, room)| (name.as_str(), room.as_str()))
             .collect();
         assert_eq!(lent, [("A", "a"), ("C", "a"), ("D", "b")]);
+    }
+
+    #[test]
+    fn tests_are_left_out() {
+        let text = "mod a; #[cfg(test)] #[path = \"b.rs\"] mod b; fn f() {} #[cfg(test)] mod c { use crate::d; }";
+        let shipped = shipped(text.parse().unwrap());
+        assert_eq!(shipped.tokens.to_string(), "mod a ; fn f () { }");
+        assert_eq!(shipped.only_tests, ["b"]);
     }
 
     #[test]

@@ -150,3 +150,34 @@ fn a_banned_text_and_a_missing_page_are_refused() {
         assert!(said.contains(text), "{text}\n{said}");
     }
 }
+
+#[test]
+fn a_circle_of_rooms_is_refused_in_every_crate() {
+    for room in ROOMS {
+        let folder = tempfile::tempdir().unwrap();
+        workspace(folder.path(), &[]);
+        let source = folder.path().join("crates").join(room).join("src");
+        let files = [
+            (
+                "lib.rs",
+                "mod a;\nmod b;\npub use b::B;\n#[cfg(test)]\nmod t;\n",
+            ),
+            (
+                "a.rs",
+                "use crate::B;\n#[cfg(test)]\nmod tests { use crate::t; }\n",
+            ),
+            ("b.rs", "pub struct B;\n"),
+            ("t.rs", "use crate::{a, b};\n"),
+        ];
+        for (name, text) in files {
+            fs::write(source.join(name), text).unwrap();
+        }
+        let (ok, said) = tidy(folder.path());
+        assert!(ok, "{said}");
+        fs::write(source.join("b.rs"), "pub struct B;\nuse super::a;\n").unwrap();
+        let (ok, said) = tidy(folder.path());
+        assert!(!ok);
+        let line = format!("tidy: {room}: a circle of rooms: a -> b -> a");
+        assert!(said.lines().any(|said| said == line), "{said}");
+    }
+}
