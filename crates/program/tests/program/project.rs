@@ -78,3 +78,11 @@ pub fn render(problems: &[Problem]) -> String {
     }
     text
 }
+
+/// An entry that has no problem.
+pub fn evaluated(entry: &str) -> Evaluated {
+    let project = Project::with_entry(entry);
+    project
+        .evaluate()
+        .unwrap_or_else(|problems| panic!("{}", render(&problems)))
+}
