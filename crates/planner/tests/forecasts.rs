@@ -3,16 +3,7 @@
 mod world;
 
 use notation_planner::{PlanOptions, Summary};
-use world::World;
-
-macro_rules! check {
-    ($([$($before:literal),*])? plan $text:literal, @$says:literal) => {{
-        #[allow(unused_mut, reason = "a case may start from nothing")]
-        let mut world = World::default();
-        $($(world.deploy($before);)*)?
-        insta::assert_snapshot!(world.detail($text), @$says);
-    }};
-}
+use world::{World, check::check_detail as check};
 
 #[test]
 fn a_fresh_pair() {

@@ -4,18 +4,7 @@
 mod world;
 
 use notation_planner::PlanOptions;
-use world::World;
-
-/// Programs deployed one after another, then the plan of the last one.
-macro_rules! check {
-    ($([$($before:literal),*])? plan $text:literal, @$line:literal) => {{
-        #[allow(unused_mut, reason = "a row may start from nothing")]
-        let mut world = World::default();
-        $($(world.deploy($before);)*)?
-        insta::assert_snapshot!(world.line($text), @$line);
-        settles(world, $text);
-    }};
-}
+use world::{World, check::check_line as check};
 
 /// Runs the plan; afterwards there is nothing to do.
 fn settles(mut world: World, text: &str) {

@@ -3,17 +3,8 @@
 mod world;
 
 use notation_planner::PlanOptions;
-use world::World;
 use world::program::{self, program};
-
-macro_rules! check {
-    ($([$($before:literal),*])? plan $text:literal, @$says:literal) => {{
-        #[allow(unused_mut, reason = "a case may start from nothing")]
-        let mut world = World::default();
-        $($(world.deploy($before);)*)?
-        insta::assert_snapshot!(world.detail($text), @$says);
-    }};
-}
+use world::{World, check::check_detail as check};
 
 #[test]
 fn a_program_is_judged_whatever_exists_already() {

@@ -1,19 +1,15 @@
 //! Brute force: no smaller set of waypoints opens all loops (`engine.md` §2, *Fewest
 //! placeholders win*).
 
-use std::collections::BTreeMap;
-
-use notation_model::SecretName;
-
 use super::{leaving_loops, open};
 use crate::{
-    PlanInput, PlanOptions, Prior, judge,
+    PlanInput, PlanOptions, judge,
     loops::shortest_loop,
     order::Rules,
     past, planning, program,
     world::{
         Dice, World,
-        random::{Sketch, edit, sketch},
+        random::{Sketch, next},
     },
 };
 
@@ -25,11 +21,7 @@ fn brute_force_finds_no_smaller_set_of_waypoints() {
         let mut world = World::default();
         let mut program = Sketch::default();
         for _ in 0..4 {
-            program = if dice.one_in(3) || program.pieces.is_empty() {
-                sketch(dice, 6)
-            } else {
-                edit(dice, &program, 6)
-            };
+            program = next(dice, &program, 6);
             let text = program.to_string();
             compared += usize::from(compare(&world, &text));
             if let Err(message) = world.bring_to(&text, dice) {
@@ -42,30 +34,19 @@ fn brute_force_finds_no_smaller_set_of_waypoints() {
 
 /// True when there was something to choose.
 fn compare(world: &World, text: &str) -> bool {
-    let desired = crate::world::program(text);
-    let types = crate::world::types();
-    let deployment = "shop:dev:main".parse().expect("a good id");
-    let prior = Prior {
-        records: world.records.clone(),
-    };
-    let observed = world.observe();
-    let secrets: BTreeMap<SecretName, notation_model::Value> = BTreeMap::new();
     let options = PlanOptions::default();
-    let input = PlanInput {
-        deployment: &deployment,
-        types: &types,
-        desired: &desired,
-        prior: &prior,
-        observed: &observed,
-        secrets: &secrets,
-        options: &options,
-    };
+    world.asked(&crate::world::program(text), &options, |input| {
+        compare_plan(input, text)
+    })
+}
+
+fn compare_plan(input: &PlanInput<'_>, text: &str) -> bool {
     if !judge::problems(input.desired, input.types).is_empty() {
         return false;
     }
-    let history = past::history(&input);
-    let program = program::program(&input, None);
-    let Ok(paired) = planning::paired(&input, &history, &program, &|_| true) else {
+    let history = past::history(input);
+    let program = program::program(input, None);
+    let Ok(paired) = planning::paired(input, &history, &program, &|_| true) else {
         return false;
     };
     let rules = Rules {
@@ -73,7 +54,7 @@ fn compare(world: &World, text: &str) -> bool {
         waived: paired.waived,
     };
     let given = leaving_loops(&rules);
-    let opened = open(&rules, options.search_budget)
+    let opened = open(&rules, input.options.search_budget)
         .unwrap_or_else(|_| panic!("step 4 let a loop pass: {text}"));
     let chosen: Vec<usize> = added(&given, &opened.waypoints);
     let candidates: Vec<usize> = (0..given.len())

@@ -1,19 +1,19 @@
 //! What a target takes in at once is what planning would ask for one round after the other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use notation_model::{ResourceId, SecretName};
+use notation_model::ResourceId;
 
 use super::{Scope, left_out, unknown_ids};
 use crate::{
-    Plan, PlanInput, PlanOptions, Prior, judge,
+    Plan, PlanInput, PlanOptions, judge,
     past::{self, History},
     planning::{NoPlan, expanded, fail_on, plan, plan_scope},
     program::{self, Program},
     world::{
         Dice, World,
         program::id,
-        random::{Sketch, edit, sketch},
+        random::{Sketch, next},
     },
 };
 
@@ -25,11 +25,7 @@ fn a_target_takes_in_what_one_round_after_the_other_asks_for() {
         let mut world = World::default();
         let mut program = Sketch::default();
         for _ in 0..4 {
-            program = if dice.one_in(3) || program.pieces.is_empty() {
-                sketch(dice, 6)
-            } else {
-                edit(dice, &program, 6)
-            };
+            program = next(dice, &program, 6);
             let text = match dice.one_in(4) {
                 true => String::new(),
                 false => program.to_string(),
@@ -69,35 +65,24 @@ fn a_target_takes_in_what_one_round_after_the_other_asks_for() {
 
 /// True when it took more than one round.
 fn compare(world: &World, text: &str, options: &PlanOptions) -> bool {
-    let desired = crate::world::program(text);
-    let types = crate::world::types();
-    let deployment = "shop:dev:main".parse().expect("a good id");
-    let prior = Prior {
-        records: world.records.clone(),
-    };
-    let observed = world.observe();
-    let secrets: BTreeMap<SecretName, notation_model::Value> = BTreeMap::new();
-    let input = PlanInput {
-        deployment: &deployment,
-        types: &types,
-        desired: &desired,
-        prior: &prior,
-        observed: &observed,
-        secrets: &secrets,
-        options,
-    };
+    world.asked(&crate::world::program(text), options, |input| {
+        compare_plan(input, text)
+    })
+}
+
+fn compare_plan(input: &PlanInput<'_>, text: &str) -> bool {
     if !judge::problems(input.desired, input.types).is_empty() {
         return false;
     }
-    let mut history = past::history(&input);
-    let whole = program::program(&input, None);
-    if !unknown_ids(&input, &whole, &history).is_empty() {
+    let mut history = past::history(input);
+    let whole = program::program(input, None);
+    if !unknown_ids(input, &whole, &history).is_empty() {
         return false;
     }
-    let found = plan(&input).map_err(|error| error.to_string());
+    let found = plan(input).map_err(|error| error.to_string());
     let mut rounds = 0;
     let asked = loop {
-        match by_rounds(&input, &history, &whole, &mut rounds) {
+        match by_rounds(input, &history, &whole, &mut rounds) {
             Ok(asked) => break Ok(asked),
             Err(NoPlan::Problems(error)) => break Err(error.to_string()),
             Err(NoPlan::FallBack(records)) => {
@@ -107,7 +92,7 @@ fn compare(world: &World, text: &str, options: &PlanOptions) -> bool {
             }
         }
     };
-    let said = format!("{text}: {options:?}");
+    let said = format!("{text}: {:?}", input.options);
     assert_eq!(format!("{found:#?}"), format!("{asked:#?}"), "{said}");
     rounds > 1
 }

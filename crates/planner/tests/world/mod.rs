@@ -6,6 +6,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of the model")]
 
+pub mod check;
 pub mod cloud;
 pub mod program;
 pub mod random;
@@ -85,11 +86,21 @@ impl World {
         desired: &notation_model::DesiredGraph,
         options: &PlanOptions,
     ) -> Result<Plan, PlanError> {
+        self.asked(desired, options, notation_planner::plan)
+    }
+
+    /// Answers what is asked of the input that a plan of this program is made from.
+    pub fn asked<T>(
+        &self,
+        desired: &notation_model::DesiredGraph,
+        options: &PlanOptions,
+        ask: impl FnOnce(&PlanInput<'_>) -> T,
+    ) -> T {
         let prior = Prior {
             records: self.records.clone(),
         };
         let secrets: BTreeMap<SecretName, Value> = BTreeMap::new();
-        notation_planner::plan(&PlanInput {
+        ask(&PlanInput {
             deployment: &"shop:dev:main".parse().expect("a good id"),
             types: &types(),
             desired,

@@ -83,6 +83,15 @@ fn piece(dice: &mut Dice, ids: &[char], at: usize) -> Piece {
     Piece { id, words }
 }
 
+/// What somebody deploys next: mostly the program with changes, else another one.
+pub fn next(dice: &mut Dice, before: &Sketch, most: usize) -> Sketch {
+    if dice.one_in(3) || before.pieces.is_empty() {
+        sketch(dice, most)
+    } else {
+        edit(dice, before, most)
+    }
+}
+
 /// The program with one or two random changes.
 pub fn edit(dice: &mut Dice, sketch: &Sketch, most: usize) -> Sketch {
     let mut edited = sketch.clone();
