@@ -1,4 +1,4 @@
-//! The life of one version's process, as a table. The driver in `version.rs` only does what
+//! The life of one version's process, as a table. The driver in `driver.rs` only does what
 //! the table says.
 
 use std::time::Duration;
