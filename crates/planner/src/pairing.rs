@@ -17,22 +17,6 @@ use crate::{
     view::Moment,
 };
 
-fn written_names<'p>(program: &'p Program<'_>) -> BTreeMap<(&'p str, &'p str), usize> {
-    let name = |wanted: &'p Wanted<'_>| {
-        let (field, _) = wanted.ty.key_field()?;
-        match wanted.desired.config.get(field)? {
-            Expr::Known(Value::Text(name)) => {
-                Some((wanted.ty.identity_space.as_str(), name.as_str()))
-            }
-            _ => None,
-        }
-    };
-    let wanted = program.wanted.iter().enumerate();
-    wanted
-        .filter_map(|(number, wanted)| Some((name(wanted)?, number)))
-        .collect()
-}
-
 /// First look: which incarnations there will be. Nothing is reverted yet.
 pub(crate) fn pair<'p, 'a>(
     input: &'p PlanInput<'a>,
@@ -75,6 +59,22 @@ pub(crate) fn pair<'p, 'a>(
         problems.dedup();
         Err(problems)
     }
+}
+
+fn written_names<'p>(program: &'p Program<'_>) -> BTreeMap<(&'p str, &'p str), usize> {
+    let name = |wanted: &'p Wanted<'_>| {
+        let (field, _) = wanted.ty.key_field()?;
+        match wanted.desired.config.get(field)? {
+            Expr::Known(Value::Text(name)) => {
+                Some((wanted.ty.identity_space.as_str(), name.as_str()))
+            }
+            _ => None,
+        }
+    };
+    let wanted = program.wanted.iter().enumerate();
+    wanted
+        .filter_map(|(number, wanted)| Some((name(wanted)?, number)))
+        .collect()
 }
 
 impl Survey<'_, '_> {
@@ -150,15 +150,7 @@ impl Survey<'_, '_> {
                 }
                 outlook
             }
-            (None, None) => {
-                let next = self
-                    .history
-                    .of(id)
-                    .map(|index| self.history.past[index].incarnation.generation + 1)
-                    .max()
-                    .unwrap_or(0);
-                self.newcomer(number, Generation::From(next))
-            }
+            (None, None) => self.newcomer(number, Generation::From(self.next_generation(id))),
         }
     }
 
@@ -170,14 +162,18 @@ impl Survey<'_, '_> {
         (other != number).then(|| &self.program.wanted[other].desired.id)
     }
 
-    fn successor(&self, number: usize, live: usize, because: Vec<String>) -> Outlook {
-        let id = &self.program.wanted[number].desired.id;
-        let next = self
-            .history
-            .of(id)
+    /// The one after all that are recorded.
+    fn next_generation(&self, id: &ResourceId) -> u32 {
+        let recorded = self.history.of(id);
+        recorded
             .map(|index| self.history.past[index].incarnation.generation + 1)
             .max()
-            .unwrap_or(0);
+            .unwrap_or(0)
+    }
+
+    fn successor(&self, number: usize, live: usize, because: Vec<String>) -> Outlook {
+        let id = &self.program.wanted[number].desired.id;
+        let next = self.next_generation(id);
         Outlook {
             replaces: Some(live),
             because,
