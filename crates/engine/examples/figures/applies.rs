@@ -17,7 +17,6 @@ use crate::{
     deployment::{options, session, store},
     figure::{Figure, Report, Target},
     free::Free,
-    plans::growth,
     programs::{Program, Shape},
     stopwatch::{Took, ms, timed},
 };
@@ -55,7 +54,13 @@ pub async fn print(report: &mut Report) -> Result<(), Failure> {
             ),
         });
         if let Some((less, ratio)) = before.replace((took, cost.ratio)) {
-            report.put(&growth(&format!("apply of {program}"), &took, &less));
+            report.put(&Figure {
+                name: format!("apply of {program}: against a tenth of it"),
+                value: took.over(&less),
+                unit: "times",
+                target: Target::AtMost(15.0),
+                note: format!("cpu {:.1} times", took.cpu_ms / less.cpu_ms),
+            });
             report.put(&Figure {
                 name: format!("bytes written per byte, {program}: against a tenth"),
                 value: (cost.ratio / ratio - 1.0).abs(),

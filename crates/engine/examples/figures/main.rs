@@ -15,6 +15,7 @@ mod memory;
 mod plans;
 mod programs;
 mod stopwatch;
+mod turns;
 
 use std::error::Error;
 
@@ -36,6 +37,7 @@ async fn main() -> Result<(), Failure> {
     {
         Some((memory::CHILD, rest)) => return memory::child(rest).await,
         Some((growth::CHILD, rest)) => return growth::child(rest).await,
+        Some((plans::CHILD, rest)) => return plans::child(rest).await,
         Some(_) | None => {}
     }
     let (flags, wanted): (Vec<&str>, Vec<&str>) = arguments

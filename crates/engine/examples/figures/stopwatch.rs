@@ -16,31 +16,52 @@ const CACHES: usize = 8 << 20;
 /// Words of a line of a cache.
 const LINE: usize = 8;
 
-/// What doing something five times took, in milliseconds.
+/// What doing something once took.
+#[derive(Debug, Clone, Copy)]
+pub struct Time {
+    /// Milliseconds on the wall.
+    pub wall_ms: f64,
+    /// Milliseconds of the processor, over all threads.
+    pub cpu_ms: f64,
+}
+
+impl Time {
+    pub fn wall(&self) -> f64 {
+        self.wall_ms
+    }
+
+    pub fn cpu(&self) -> f64 {
+        self.cpu_ms
+    }
+}
+
+/// The one in the middle; of an even number the greater of the two.
+pub fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut all: Vec<f64> = numbers.collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// What doing something some times took, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Took {
-    /// The third longest.
+    /// The median.
     pub median_ms: f64,
     /// The shortest.
     pub least_ms: f64,
-    /// Of the processor, over all threads, the third longest. A busy machine does not lengthen it
+    /// Of the processor, over all threads, the median. A busy machine does not lengthen it
     /// much, waiting for the disk does not count.
     pub cpu_ms: f64,
 }
 
 impl Took {
-    /// Of as many times on the wall and of the processor.
-    pub fn of(times: &[(f64, f64)]) -> Took {
-        let sorted = |of: fn(&(f64, f64)) -> f64| {
-            let mut all: Vec<f64> = times.iter().map(of).collect();
-            all.sort_by(f64::total_cmp);
-            all
-        };
-        let (walls, cpus) = (sorted(|time| time.0), sorted(|time| time.1));
+    /// Of as many times.
+    pub fn of(times: &[Time]) -> Took {
+        let least = times.iter().map(Time::wall).min_by(f64::total_cmp);
         Took {
-            median_ms: walls[times.len() / 2],
-            least_ms: walls[0],
-            cpu_ms: cpus[times.len() / 2],
+            median_ms: median(times.iter().map(Time::wall)),
+            least_ms: least.unwrap_or(f64::NAN),
+            cpu_ms: median(times.iter().map(Time::cpu)),
         }
     }
 
@@ -52,13 +73,6 @@ impl Took {
     /// By how much more this took.
     pub fn over(&self, less: &Took) -> f64 {
         self.median_ms / less.median_ms
-    }
-
-    /// By how much more of the processor's time this took: what pure work on one thread takes
-    /// where nobody takes the processor away. On a busy machine whatever is longer than a slice of
-    /// time waits for its turn, and what is shorter does not.
-    pub fn work_over(&self, less: &Took) -> f64 {
-        self.cpu_ms / less.cpu_ms
     }
 }
 
@@ -77,12 +91,12 @@ pub async fn timed<T>(
     Ok((Took::of(&times), last.ok_or("nothing was timed")?))
 }
 
-/// Does something; milliseconds on the wall and of the processor, and what it gave. It begins with
+/// Does something; what it took, and what it gave. It begins with
 /// cold caches, as a command does that plans once: what is small enough to stay in them must not
 /// look cheap.
 pub async fn once<T>(
     mut work: impl AsyncFnMut() -> Result<T, Failure>,
-) -> Result<((f64, f64), T), Failure> {
+) -> Result<(Time, T), Failure> {
     let mut other = vec![0u64; CACHES];
     for word in other.iter_mut().step_by(LINE) {
         *word += 1;
@@ -91,7 +105,11 @@ pub async fn once<T>(
     let (wall, before) = (Instant::now(), cpu_time());
     let gave = work().await?;
     let cpu = cpu_time().saturating_sub(before);
-    Ok(((ms(wall.elapsed()), ms(cpu)), gave))
+    let time = Time {
+        wall_ms: ms(wall.elapsed()),
+        cpu_ms: ms(cpu),
+    };
+    Ok((time, gave))
 }
 
 /// Milliseconds.
