@@ -1,13 +1,16 @@
 //! Two sizes of the same work, ten times apart, each in a process of its own and in turn.
 //!
-//! A machine that many share is half as fast again from one second to the next, which is more than
-//! what is to be told apart here. So a round times the large one amid ten small ones, which is as
-//! much work, and counts only when those before it and those after it agree.
+//! A machine that many share is half as fast again from one second to the next, and one of its
+//! processors than the other, which is more than what is to be told apart here. So both run on the
+//! same processor, a round times the large one amid ten small ones, which is as much work, and it
+//! counts only when those before it and those after it agree.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::{
     Failure,
@@ -31,11 +34,10 @@ pub struct Worker {
 impl Worker {
     /// This program with these arguments.
     pub fn start(arguments: &[&str]) -> Result<Worker, Failure> {
-        let mut process = Command::new(std::env::current_exe()?)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = on_one_processor(|| command.spawn())??;
         let ask = process.stdin.take().ok_or("it has no stdin")?;
         let answers = BufReader::new(process.stdout.take().ok_or("it has no stdout")?);
         Ok(Worker {
@@ -67,6 +69,19 @@ impl Worker {
             false => Err("a process that was timed failed".into()),
         }
     }
+}
+
+/// Does something on the last processor of those that this thread may use; processes that it
+/// starts stay there.
+fn on_one_processor<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+    let all = sched_getaffinity(None)?;
+    let last = (0..CpuSet::MAX_CPU).rev().find(|cpu| all.is_set(*cpu));
+    let mut one = CpuSet::new();
+    one.set(last.ok_or("this thread may use no processor")?);
+    sched_setaffinity(None, &one)?;
+    let done = work();
+    sched_setaffinity(None, &all)?;
+    Ok(done)
 }
 
 /// The process of a size: does what each line of stdin names, and prints what it took.
