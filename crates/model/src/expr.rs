@@ -65,9 +65,9 @@ impl Expr {
     /// this expression (`[0].service`).
     pub fn references(&self) -> Vec<(String, &OutputRef)> {
         let mut found = Vec::new();
-        self.walk(String::new(), &mut |path, expr| {
+        self.walk(&Place::Top, &mut |place, expr| {
             if let Expr::Output(source) = expr {
-                found.push((path.to_owned(), source));
+                found.push((place.to_string(), source));
             }
         });
         found
@@ -76,7 +76,7 @@ impl Expr {
     /// Every secret named.
     pub fn secrets(&self) -> BTreeSet<&SecretName> {
         let mut found = BTreeSet::new();
-        self.walk(String::new(), &mut |_, expr| {
+        self.walk(&Place::Top, &mut |_, expr| {
             if let Expr::Secret(name) = expr {
                 found.insert(name);
             }
@@ -84,21 +84,38 @@ impl Expr {
         found
     }
 
-    fn walk<'a>(&'a self, path: String, visit: &mut impl FnMut(&str, &'a Expr)) {
-        visit(&path, self);
+    fn walk<'a>(&'a self, place: &Place<'_>, visit: &mut impl FnMut(&Place<'_>, &'a Expr)) {
+        visit(place, self);
         match self {
-            Expr::Join(parts) => parts.iter().for_each(|part| part.walk(path.clone(), visit)),
+            Expr::Join(parts) => parts.iter().for_each(|part| part.walk(place, visit)),
             Expr::List(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    item.walk(format!("{path}[{index}]"), visit);
+                    item.walk(&Place::Item(place, index), visit);
                 }
             }
             Expr::Map(members) => {
                 for (key, member) in members {
-                    member.walk(format!("{path}.{key}"), visit);
+                    member.walk(&Place::Member(place, key), visit);
                 }
             }
             Expr::Known(_) | Expr::Output(_) | Expr::Name | Expr::Secret(_) => {}
+        }
+    }
+}
+
+/// Where a walk stands inside an expression; written out only where somebody asks.
+enum Place<'p> {
+    Top,
+    Item(&'p Place<'p>, usize),
+    Member(&'p Place<'p>, &'p str),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Top => Ok(()),
+            Place::Item(of, index) => write!(f, "{of}[{index}]"),
+            Place::Member(of, key) => write!(f, "{of}.{key}"),
         }
     }
 }

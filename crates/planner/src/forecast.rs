@@ -14,7 +14,7 @@ use crate::{
     view::Moment,
 };
 
-/// Expected steps of one incarnation, in order.
+/// Expected steps of one incarnation, in order; those with nothing to do are left out.
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     pub placeholder: Option<Forecast>,
@@ -25,18 +25,18 @@ pub(crate) struct Expected {
 
 impl Expected {
     pub fn writes(&self) -> bool {
-        [&self.placeholder, &self.last]
-            .into_iter()
-            .flatten()
-            .any(|forecast| forecast.transition != Transition::None)
+        self.placeholder.is_some() || self.last.is_some()
     }
 }
 
-const NOTHING: Forecast = Forecast {
-    transition: Transition::None,
-    changes: Vec::new(),
-    leaves_out: Vec::new(),
-};
+/// A step that does something.
+fn step(transition: Transition, changes: Vec<Change>, leaves_out: Vec<String>) -> Forecast {
+    Forecast {
+        transition,
+        changes,
+        leaves_out,
+    }
+}
 
 pub(crate) fn leaving(survey: &Survey<'_, '_>, life: &Life, waypoint: bool) -> Expected {
     let Some(past) = life.past.map(|past| &survey.history.past[past]) else {
@@ -46,23 +46,20 @@ pub(crate) fn leaving(survey: &Survey<'_, '_>, life: &Life, waypoint: bool) -> E
         placeholder: past
             .ty
             .filter(|_| waypoint)
-            .map(|ty| revert(ty, &past.record)),
-        last: Some(Forecast {
-            transition: Transition::Delete,
-            ..NOTHING
-        }),
+            .and_then(|ty| revert(ty, &past.record)),
+        last: Some(step(Transition::Delete, Vec::new(), Vec::new())),
         restated: past.restated().cloned().map(Box::new),
     }
 }
 
-fn revert(ty: &ResourceType, record: &Record) -> Forecast {
+fn revert(ty: &ResourceType, record: &Record) -> Option<Forecast> {
     match decide(Some(record), Goal::Placeholder, ty, &reverted(ty, record)) {
-        Act::Update { params, changed } => Forecast {
-            transition: Transition::Revert,
-            leaves_out: changed.clone(),
-            changes: changes(changed, &record.applied, &params),
-        },
-        Act::Nothing | Act::Create(_) | Act::Delete => NOTHING,
+        Act::Update { params, changed } => Some(step(
+            Transition::Revert,
+            changes(changed.clone(), &record.applied, &params),
+            changed,
+        )),
+        Act::Nothing | Act::Create(_) | Act::Delete => None,
     }
 }
 
@@ -96,11 +93,7 @@ pub(crate) fn staying(
         let shown = params(Shape::Complete, Moment::Shown);
         if !waypoint {
             return Expected {
-                last: Some(Forecast {
-                    transition: Transition::Create,
-                    changes: creation(&shown, ty),
-                    leaves_out: Vec::new(),
-                }),
+                last: Some(step(Transition::Create, creation(&shown, ty), Vec::new())),
                 ..Expected::default()
             };
         }
@@ -112,28 +105,21 @@ pub(crate) fn staying(
             .filter(|field| changed.contains(field))
             .collect();
         return Expected {
-            placeholder: Some(Forecast {
-                transition: Transition::Create,
-                changes: creation(&bare_shown, ty),
+            placeholder: Some(step(
+                Transition::Create,
+                creation(&bare_shown, ty),
                 leaves_out,
-            }),
-            last: Some(if changed.is_empty() {
-                NOTHING
-            } else {
-                Forecast {
-                    transition: Transition::Update,
-                    changes: changes(changed, &bare_shown, &shown),
-                    leaves_out: Vec::new(),
-                }
+            )),
+            last: (!changed.is_empty()).then(|| {
+                let changes = changes(changed, &bare_shown, &shown);
+                step(Transition::Update, changes, Vec::new())
             }),
             restated: None,
         };
     };
     let record: &Record = &past.record;
-    let placeholder = waypoint.then(|| revert(ty, record));
-    let is_reverted = placeholder
-        .as_ref()
-        .is_some_and(|forecast| forecast.transition != Transition::None);
+    let placeholder = waypoint.then(|| revert(ty, record)).flatten();
+    let is_reverted = placeholder.is_some();
     let outlook = &survey.outlooks[number];
     let bare = is_reverted.then(|| reverted(ty, record));
     let applied = bare.as_ref().unwrap_or(&record.applied);
@@ -142,7 +128,7 @@ pub(crate) fn staying(
         let as_found = || past.restated().cloned();
         return Expected {
             placeholder,
-            last: Some(NOTHING),
+            last: None,
             restated: now.or_else(as_found).map(Box::new),
         };
     }
@@ -152,23 +138,18 @@ pub(crate) fn staying(
         || changed.iter().any(|field| {
             !crate::decide::may_be_same_field(ty, field, applied.get(field), complete.get(field))
         });
-    let last = if changed.is_empty() && (is_reverted || !record.in_doubt) {
-        NOTHING
-    } else {
+    let writes = !changed.is_empty() || (record.in_doubt && !is_reverted);
+    let last = writes.then(|| {
+        let transition = match sure {
+            true => Transition::Update,
+            false => Transition::Unknown,
+        };
         let shown = params(Shape::Complete, Moment::Shown);
-        Forecast {
-            transition: if sure {
-                Transition::Update
-            } else {
-                Transition::Unknown
-            },
-            changes: changes(changed, applied, &shown),
-            leaves_out: Vec::new(),
-        }
-    };
+        step(transition, changes(changed, applied, &shown), Vec::new())
+    });
     Expected {
         placeholder,
-        last: Some(last),
+        last,
         restated: past.restated().cloned().map(Box::new),
     }
 }
@@ -321,7 +302,7 @@ fn hide_in(expr: &mut notation_model::Expr) {
 pub(crate) fn recorded_edges(survey: &Survey<'_, '_>, number: usize) -> Vec<RecordedEdge> {
     let wanted = &survey.program.wanted[number];
     let mut edges: Vec<RecordedEdge> = Vec::with_capacity(wanted.edges.len());
-    for (to, edge) in &wanted.edges {
+    for (to, edge) in wanted.edges.iter() {
         let edge = RecordedEdge {
             to: survey.incarnation(*to),
             via: edge.via.clone(),

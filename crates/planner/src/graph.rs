@@ -33,6 +33,11 @@ impl Graph {
         self.ends.len()
     }
 
+    /// Whether no node leads anywhere.
+    pub fn is_without_edges(&self) -> bool {
+        self.targets.is_empty()
+    }
+
     /// One more node, that leads to these.
     pub fn push(&mut self, targets: impl IntoIterator<Item = usize>) {
         self.targets.extend(targets);

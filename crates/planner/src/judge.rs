@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 
 use notation_model::{Desired, DesiredGraph, Presence, ResourceId, ResourceType, Role, TypeSet};
 
-use crate::{PlanProblem, problem::Claimant, unbreakable::unopened};
+use crate::{
+    PlanProblem,
+    declared::{Declared, declared},
+    problem::Claimant,
+    unbreakable::unopened,
+};
 
 /// Accepts a program that can be deployed where nothing exists yet.
 ///
 /// Errors: everything that every plan of it is refused for, whatever state there is, in
 /// declaration order, loops last.
 pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<PlanProblem>> {
-    let problems = problems(desired, types);
+    let problems = problems(desired, &declared(desired, types));
     if problems.is_empty() {
         Ok(())
     } else {
@@ -20,10 +25,16 @@ pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<PlanProb
 }
 
 /// Everything that is wrong with the program alone, in declaration order, loops last.
-pub(crate) fn problems(program: &DesiredGraph, types: &TypeSet) -> Vec<PlanProblem> {
+pub(crate) fn problems(program: &DesiredGraph, declared: &[Declared<'_>]) -> Vec<PlanProblem> {
     let mut problems = Vec::new();
-    for desired in program.resources.values() {
-        let Some(ty) = types.get(&desired.ty) else {
+    for Declared {
+        desired,
+        ty,
+        dangling,
+        ..
+    } in declared
+    {
+        let Some(ty) = ty else {
             problems.push(PlanProblem::UnknownType {
                 resource: desired.id.clone(),
                 ty: desired.ty.clone(),
@@ -31,21 +42,17 @@ pub(crate) fn problems(program: &DesiredGraph, types: &TypeSet) -> Vec<PlanProbl
             });
             continue;
         };
-        for edge in desired.edges() {
-            if !program.resources.contains_key(edge.to) {
-                problems.push(PlanProblem::UnknownReference {
-                    resource: desired.id.clone(),
-                    target: edge.to.clone(),
-                    origin: edge.origin.clone(),
-                });
-            }
-        }
+        problems.extend(dangling.iter().map(|edge| PlanProblem::UnknownReference {
+            resource: desired.id.clone(),
+            target: edge.to.clone(),
+            origin: edge.origin.clone(),
+        }));
         problems.extend(second_values(desired, ty));
         problems.extend(missing_fields(desired, ty));
         problems.extend(secret_key(desired, ty));
     }
     problems.extend(claimed_twice(program));
-    let loops = unopened(program, types);
+    let loops = unopened(declared);
     problems.extend(loops.into_iter().map(PlanProblem::Loop));
     problems
 }
@@ -84,6 +91,9 @@ fn claimed_twice(program: &DesiredGraph) -> Vec<PlanProblem> {
 }
 
 fn second_values(desired: &Desired, ty: &ResourceType) -> Vec<PlanProblem> {
+    if desired.contributions.is_empty() {
+        return Vec::new();
+    }
     let mut given: BTreeMap<&str, &notation_model::Origin> = desired
         .config
         .keys()

@@ -141,8 +141,9 @@ fn waited_for_by_staying(rules: &Rules<'_>, waypoints: &[bool], graph: &Graph) -
 
 fn room(rules: &Rules<'_>, waypoints: &[bool], graph: &Graph) -> Vec<(usize, usize)> {
     let lives = &rules.play.lives;
+    let slots = &rules.play.slots;
     let mut waits = Vec::new();
-    if lives.iter().all(|life| life.slots.is_empty()) {
+    if slots.is_without_edges() {
         return waits;
     }
     let makes_room = |step: usize| {
@@ -156,18 +157,18 @@ fn room(rules: &Rules<'_>, waypoints: &[bool], graph: &Graph) -> Vec<(usize, usi
     let mut open = Loopless::new(graph);
     // By need: steps that wait for it or cannot, and so does whatever they wait for.
     let mut asked: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for (life, me) in lives.iter().enumerate() {
-        if me.slots.is_empty() {
+    for (life, slots) in slots.iter().enumerate() {
+        if slots.is_empty() {
             continue;
         }
         let needs: Vec<usize> = graph[rules.first(life, waypoints)]
             .iter()
             .copied()
-            .filter(|step| !me.slots.contains(step))
+            .filter(|step| !slots.contains(step))
             .collect();
         for need in needs {
             let asked = asked.entry(need).or_default();
-            let mut pending = me.slots.clone();
+            let mut pending = slots.to_vec();
             while let Some(step) = pending.pop() {
                 if !asked.insert(step) || open.waits(need, step) {
                     continue;

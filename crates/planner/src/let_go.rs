@@ -126,12 +126,10 @@ impl Walked<'_, '_> {
                 return None;
             };
             let on = self.steps[(position + 1) % self.steps.len()];
-            let me = &lives[life];
-            let remade = me
-                .missing
+            let remade = self.rules.play.missing[life]
                 .iter()
                 .any(|missing| self.rules.first(*missing, all) == on);
-            (!me.is_new() && remade).then_some(life)
+            (!lives[life].is_new() && remade).then_some(life)
         });
         if let Some(life) = waits_for_remade {
             return Stuck::KeepWhole(life);

@@ -8,6 +8,7 @@ extern crate self as notation_planner;
 // The road of one plan, in order.
 mod planning;
 
+mod declared;
 mod fallback;
 mod forecast;
 mod judge;

@@ -218,7 +218,7 @@ fn unavailable(play: &Play, waypoints: &[bool], number: usize, old: usize) -> St
             list(several)
         ),
     };
-    let way_out = if play.lives[number].slots.contains(&old) {
+    let way_out = if play.slots[number].contains(&old) {
         ". A generated name behind a stable route, alias or CNAME avoids this"
     } else {
         ""

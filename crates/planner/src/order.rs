@@ -56,8 +56,9 @@ impl Rules<'_> {
     /// again: no release, no slot.
     pub fn only_needs(&self) -> bool {
         let mut lives = self.play.lives.iter();
-        lives
-            .all(|life| life.holders.is_empty() && life.slots.is_empty() && life.missing.is_empty())
+        self.play.slots.is_without_edges()
+            && self.play.missing.is_without_edges()
+            && lives.all(|life| life.holders.is_empty())
     }
 
     /// True where no loop can be: only needs, and every member of a cycle exists already.
@@ -150,7 +151,7 @@ impl Rules<'_> {
     fn placeholder_waits(&self, life: usize, waypoints: &[bool], out: &mut Vec<Wait>) {
         let me = &self.play.lives[life];
         if !me.is_new() {
-            out.extend(me.missing.iter().map(|missing| Wait {
+            out.extend(self.play.missing[life].iter().map(|missing| Wait {
                 on: self.first(*missing, waypoints),
                 asks: Asks::Existence,
                 lacked: false,
@@ -201,7 +202,7 @@ impl Rules<'_> {
     }
 
     fn slot_waits(&self, life: usize, out: &mut Vec<Wait>) {
-        out.extend(self.play.lives[life].slots.iter().map(|taken| Wait {
+        out.extend(self.play.slots[life].iter().map(|taken| Wait {
             on: *taken,
             asks: Asks::More,
             lacked: false,

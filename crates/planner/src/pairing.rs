@@ -4,7 +4,7 @@
 //! Resources are visited in the order of references, so that a new name is known before those
 //! that read it; a cycle is visited again while a member turns out to be replaced.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use notation_model::{Expr, Owner, Params, ResourceId, Role, Shape, Standing, Value};
 
@@ -344,7 +344,7 @@ impl Survey<'_, '_> {
         }
         let mut readers: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for &member in members {
-            for (to, _) in &self.program.wanted[member].edges {
+            for (to, _) in self.program.wanted[member].edges.iter() {
                 readers.entry(*to).or_default().insert(member);
             }
         }

@@ -17,6 +17,8 @@ pub(crate) struct Past<'a> {
     pub original: &'a Record,
     /// With what was found, renamed where a resource was.
     pub record: Now<'a>,
+    /// It was found gone; as the record says.
+    gone: bool,
     /// `None` when the type is not registered.
     pub ty: Option<&'a ResourceType>,
     /// Parameters that differ at the provider.
@@ -63,7 +65,7 @@ impl Past<'_> {
     }
 
     pub fn gone(&self) -> bool {
-        self.record.gone
+        self.gone
     }
 }
 
@@ -110,6 +112,7 @@ impl<'a> History<'a> {
 
     /// Goes on with another record than the one that was read.
     pub fn restate(&mut self, index: usize, record: Record) {
+        self.past[index].gone = record.gone;
         self.past[index].record = Now::Otherwise(Box::new(record));
     }
 }
@@ -136,6 +139,7 @@ pub(crate) fn history<'a>(input: &PlanInput<'a>) -> History<'a> {
         past.push(Past {
             incarnation: today.unwrap_or_else(|| incarnation.clone()),
             original: record,
+            gone: record_now.gone,
             record: record_now,
             ty,
             drift,

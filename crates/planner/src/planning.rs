@@ -1,11 +1,13 @@
 //! The planner, step by step (`engine.md` §10).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use notation_model::{Incarnation, Record, ResourceId, Value};
 
 use crate::{
-    Note, Plan, PlanError, PlanInput, PlanProblem, Transition, fallback,
+    Note, Plan, PlanError, PlanInput, PlanProblem, Transition,
+    declared::declared,
+    fallback,
     forecast::{self, Expected},
     judge,
     let_go::{Held, Stuck, stuck},
@@ -16,7 +18,7 @@ use crate::{
     pairing::pair,
     past::{self, History},
     play::{self, Play, is_protected},
-    program::{self, Program},
+    program::Program,
     steps::{Lives, Writing, put_intended, put_steps},
     target::{self, Scope},
 };
@@ -26,9 +28,10 @@ use crate::{
 /// Errors: every problem of the program at once; then, when the program is fine, everything
 /// that keeps this state from being brought there. Source: `engine.md` §10.
 pub fn plan(input: &PlanInput<'_>) -> Result<Plan, PlanError> {
-    fail_on(judge::problems(input.desired, input.types))?;
+    let declared = declared(input.desired, input.types);
+    fail_on(judge::problems(input.desired, &declared))?;
     let mut history = past::history(input);
-    let whole = program::program(input, None);
+    let whole = Program::whole(input.desired, &declared);
     fail_on(target::unknown_ids(input, &whole, &history))?;
     loop {
         match plan_targets(input, &history, &whole) {
@@ -66,7 +69,7 @@ fn plan_targets<'a>(
     }
     let mut scope = Scope::of_targets(input, whole, history);
     loop {
-        let part = program::program(input, Some(&scope.ids));
+        let part = whole.part(&scope.ids);
         let mut plan = plan_scope(input, history, &part, Some(&scope.ids))?;
         let more = scope.asked_by(&plan);
         if more.is_empty() {
@@ -257,7 +260,7 @@ fn waived_lives(play: &Play, waived: &BTreeSet<(usize, usize)>) -> BTreeSet<(usi
 
 /// Two desired resources with one identity (`engine.md` §1).
 fn duplicates(survey: &Survey<'_, '_>) -> Vec<PlanProblem> {
-    let mut claimed: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut claimed: HashMap<(&str, &str), usize> = HashMap::new();
     let mut problems = Vec::new();
     for (number, outlook) in survey.outlooks.iter().enumerate() {
         let wanted = &survey.program.wanted[number];
@@ -413,7 +416,7 @@ fn restated(
         .enumerate()
         .filter(|(index, past)| {
             let life = play.life_of_past[*index];
-            let in_play = life.is_some_and(|life| play.lives[life].past == Some(*index));
+            let in_play = life.is_some() && !past.gone();
             let dropped = past.gone() && life.is_none() && in_scope(&past.incarnation.resource);
             !in_play && !dropped
         })

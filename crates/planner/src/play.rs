@@ -1,11 +1,12 @@
 //! Incarnations in play: those that stay (new or kept), in declaration order, then those that
 //! leave (`engine.md` §3, §10 step 2).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use notation_model::{Incarnation, Standing, Text, Value, Via};
 
 use crate::{
+    graph::Graph,
     outlook::Survey,
     past::{History, Past},
     program::is_config,
@@ -26,10 +27,6 @@ pub(crate) struct Life {
     pub needs: Vec<Need>,
     /// Who is recorded to refer to a leaving one; sorted.
     pub holders: Vec<Holder>,
-    /// New incarnations made again that the recorded config of a live one refers to.
-    pub missing: Vec<usize>,
-    /// Leaving incarnations with the identity of a new one.
-    pub slots: Vec<usize>,
     /// The staying incarnation of the resource of a leaving one.
     pub successor: Option<usize>,
 }
@@ -77,6 +74,10 @@ impl Life {
 /// Everything in play.
 pub(crate) struct Play {
     pub lives: Vec<Life>,
+    /// By life: new incarnations made again that the recorded config of a live one refers to.
+    pub missing: Graph,
+    /// By life: leaving incarnations with the identity of a new one.
+    pub slots: Graph,
     /// How many of them stay; they come first.
     pub staying: usize,
     pub cycle_count: usize,
@@ -133,14 +134,16 @@ pub(crate) fn play(
             cycle: None,
             needs: Vec::new(),
             holders: Vec::new(),
-            missing: Vec::new(),
-            slots: Vec::new(),
             successor: program.get(&past.incarnation.resource),
         });
     }
-    recorded_references(survey, &mut lives, &life_of_past, staying_count);
-    slots(survey, &mut lives, staying_count);
+    let missing = recorded_references(survey, &mut lives, &life_of_past, staying_count);
+    let missing = Graph::of(lives.len(), missing.iter().copied());
+    let slots = slots(survey, &lives, staying_count);
+    let slots = Graph::of(lives.len(), slots.iter().copied());
     Play {
+        missing,
+        slots,
         staying: staying_count,
         cycle_count: program.cycles.len(),
         cycles: program.cycles.clone(),
@@ -155,7 +158,7 @@ fn staying(survey: &Survey<'_, '_>, number: usize, place: &mut [Option<usize>]) 
     let wanted = &survey.program.wanted[number];
     let outlook = &survey.outlooks[number];
     let mut needs: Vec<Need> = Vec::with_capacity(wanted.edges.len());
-    for (to, edge) in &wanted.edges {
+    for (to, edge) in wanted.edges.iter() {
         let config = is_config(edge);
         match place[*to] {
             Some(at) => needs[at].config |= config,
@@ -181,22 +184,22 @@ fn staying(survey: &Survey<'_, '_>, number: usize, place: &mut [Option<usize>]) 
         cycle: wanted.cycle,
         needs,
         holders: Vec::new(),
-        missing: Vec::new(),
-        slots: Vec::new(),
         successor: None,
     }
 }
 
-/// Who is recorded to refer to whom, among what is in play.
+/// Who is recorded to refer to whom, among what is in play. Returns who refers to what is made again
+/// from its config; sorted, each once.
 fn recorded_references(
     survey: &Survey<'_, '_>,
     lives: &mut [Life],
     life_of_past: &[Option<usize>],
     staying_count: usize,
-) {
+) -> BTreeSet<(usize, usize)> {
     let history = survey.history;
+    let mut missing = BTreeSet::new();
     if lives.len() == staying_count && !history.past.iter().any(Past::gone) {
-        return;
+        return missing;
     }
     for who in 0..lives.len() {
         let Some(past) = lives[who].past else {
@@ -212,7 +215,9 @@ fn recorded_references(
             let life = life_of_past[target];
             if history.past[target].gone() {
                 match comes_back(survey, life_of_past, target) {
-                    Some(made_again) if in_config => lives[who].missing.push(made_again),
+                    Some(made_again) if in_config => {
+                        missing.insert((who, made_again));
+                    }
                     Some(_) => {}
                     None if in_config => lives[who].can_be_bare = false,
                     None => {}
@@ -242,14 +247,13 @@ fn recorded_references(
                 }),
             }
         }
-        lives[who].missing.sort_unstable();
-        lives[who].missing.dedup();
     }
     // Ordering orders two removals; whoever stays is held to nothing by it.
     for life in &mut lives[staying_count..] {
         let holds = |holder: &Holder| !holder.only_order || holder.who >= staying_count;
         life.holders.retain(holds);
     }
+    missing
 }
 
 /// Who makes again what was found gone. Under another name it is not what a recorded config
@@ -323,12 +327,13 @@ fn left_in_place(survey: &Survey<'_, '_>, leaving: &[usize]) -> BTreeMap<usize, 
     left
 }
 
-/// A new incarnation needs the place of a leaving one with the same identity.
-fn slots(survey: &Survey<'_, '_>, lives: &mut [Life], staying_count: usize) {
+/// A new incarnation needs the place of a leaving one with the same identity: (new, leaving).
+fn slots(survey: &Survey<'_, '_>, lives: &[Life], staying_count: usize) -> Vec<(usize, usize)> {
+    let mut slots = Vec::new();
     if lives.len() == staying_count {
-        return;
+        return slots;
     }
-    let mut taken: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    let mut taken: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
     for (index, life) in lives.iter().enumerate().skip(staying_count) {
         let Some(past) = life.past.map(|past| &survey.history.past[past]) else {
             continue;
@@ -340,7 +345,7 @@ fn slots(survey: &Survey<'_, '_>, lives: &mut [Life], staying_count: usize) {
                 .push(index);
         }
     }
-    for (number, life) in lives.iter_mut().enumerate().take(staying_count) {
+    for number in 0..staying_count {
         let outlook = &survey.outlooks[number];
         if outlook.kept.is_some() {
             continue;
@@ -348,11 +353,11 @@ fn slots(survey: &Survey<'_, '_>, lives: &mut [Life], staying_count: usize) {
         let key = outlook.key.as_ref().and_then(Value::as_text);
         if let Some(key) = key {
             let space = survey.program.wanted[number].ty.identity_space.as_str();
-            if let Some(found) = taken.get(&(space, key)) {
-                life.slots = found.clone();
-            }
+            let found = taken.get(&(space, key)).into_iter().flatten();
+            slots.extend(found.map(|leaving| (number, *leaving)));
         }
     }
+    slots
 }
 
 /// Recorded incarnations that nothing comes back for: found gone, and not made again.

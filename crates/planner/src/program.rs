@@ -1,18 +1,17 @@
 //! The desired graph with numbers in place of ids: what refers to what, and its cycles.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Deref};
 
-use indexmap::IndexMap;
-use notation_model::{Desired, Edge, ResourceId, ResourceType, Via};
+use notation_model::{Desired, DesiredGraph, Edge, ResourceId, ResourceType, Via};
 
-use crate::{PlanInput, graph::Graph};
+use crate::{declared::Declared, graph::Graph};
 
 /// One desired resource.
 pub(crate) struct Wanted<'a> {
     pub desired: &'a Desired,
     pub ty: &'a ResourceType,
     /// Every reference with the number of its target.
-    pub edges: Vec<(usize, Edge<'a>)>,
+    pub edges: Edges<'a>,
     /// It can be created without its contributions.
     pub can_be_bare: bool,
     /// Position in `Program::components`.
@@ -21,10 +20,28 @@ pub(crate) struct Wanted<'a> {
     pub cycle: Option<usize>,
 }
 
-/// Desired resources in declaration order.
+/// References with the numbers of their targets.
+pub(crate) enum Edges<'a> {
+    AsDeclared(&'a [(usize, Edge<'a>)]),
+    Renumbered(Vec<(usize, Edge<'a>)>),
+}
+
+impl<'a> Deref for Edges<'a> {
+    type Target = [(usize, Edge<'a>)];
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Edges::AsDeclared(edges) => edges,
+            Edges::Renumbered(edges) => edges,
+        }
+    }
+}
+
+/// Desired resources in declaration order: all of them, or a part closed under references.
 pub(crate) struct Program<'a> {
     pub wanted: Vec<Wanted<'a>>,
-    pub number: IndexMap<&'a ResourceId, usize>,
+    desired: &'a DesiredGraph,
+    /// Of a part: the number of each declared resource that is in it.
+    number: Option<Vec<Option<usize>>>,
     /// Strongly connected parts; what others refer to comes first.
     pub components: Graph,
     /// Parts with a loop, by their first member; members in declaration order.
@@ -32,74 +49,87 @@ pub(crate) struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    pub fn get(&self, id: &ResourceId) -> Option<usize> {
-        self.number.get(id).copied()
+    /// All of it. References resolve and types are registered: `problems` was empty.
+    pub fn whole(desired: &'a DesiredGraph, declared: &'a [Declared<'a>]) -> Program<'a> {
+        let wanted = declared.iter().filter_map(|declared| {
+            Some(Wanted {
+                desired: declared.desired,
+                ty: declared.ty?,
+                edges: Edges::AsDeclared(&declared.edges),
+                can_be_bare: declared.can_be_bare,
+                component: 0,
+                cycle: None,
+            })
+        });
+        Program::of(desired, wanted.collect(), None)
     }
-}
 
-/// The program, or the part of it that `scope` names (closed under references). References
-/// resolve and types are registered: `problems` was empty.
-pub(crate) fn program<'a>(
-    input: &PlanInput<'a>,
-    scope: Option<&BTreeSet<ResourceId>>,
-) -> Program<'a> {
-    let chosen: Vec<(&Desired, &ResourceType)> = input
-        .desired
-        .resources
-        .values()
-        .filter(|desired| scope.is_none_or(|scope| scope.contains(&desired.id)))
-        .filter_map(|desired| Some((desired, input.types.get(&desired.ty)?)))
-        .collect();
-    let number: IndexMap<&ResourceId, usize> = chosen
-        .iter()
-        .enumerate()
-        .map(|(number, (desired, _))| (&desired.id, number))
-        .collect();
-    let mut wanted: Vec<Wanted<'a>> = chosen
-        .into_iter()
-        .map(|(desired, ty)| Wanted {
+    /// The part that `ids` names.
+    pub fn part(&self, ids: &BTreeSet<ResourceId>) -> Program<'a> {
+        let mut count = 0;
+        let number: Vec<Option<usize>> = self
+            .wanted
+            .iter()
+            .map(|wanted| {
+                let number = ids.contains(&wanted.desired.id).then_some(count);
+                count += usize::from(number.is_some());
+                number
+            })
+            .collect();
+        let chosen = self.wanted.iter().zip(&number);
+        let chosen = chosen.filter(|(_, number)| number.is_some());
+        let wanted = chosen.map(|(wanted, _)| {
+            let edges = wanted.edges.iter();
+            let edges = edges.filter_map(|(to, edge)| Some((number[*to]?, edge.clone())));
+            Wanted {
+                edges: Edges::Renumbered(edges.collect()),
+                cycle: None,
+                ..*wanted
+            }
+        });
+        let wanted = wanted.collect();
+        Program::of(self.desired, wanted, Some(number))
+    }
+
+    fn of(
+        desired: &'a DesiredGraph,
+        mut wanted: Vec<Wanted<'a>>,
+        number: Option<Vec<Option<usize>>>,
+    ) -> Program<'a> {
+        let graph: Graph = wanted
+            .iter()
+            .map(|wanted| wanted.edges.iter().map(|(to, _)| *to))
+            .collect();
+        let components = graph.parts();
+        let looping = components.iter().filter(|part| graph.has_loop(part));
+        let mut cycles: Vec<Vec<usize>> = looping.map(<[_]>::to_vec).collect();
+        cycles.sort_unstable_by_key(|members| members[0]);
+        for (component, members) in components.iter().enumerate() {
+            for member in members {
+                wanted[*member].component = component;
+            }
+        }
+        for (cycle, members) in cycles.iter().enumerate() {
+            for member in members {
+                wanted[*member].cycle = Some(cycle);
+            }
+        }
+        Program {
+            wanted,
             desired,
-            ty,
-            edges: numbered(desired, &number),
-            can_be_bare: desired.obstacle(ty).is_none(),
-            component: 0,
-            cycle: None,
-        })
-        .collect();
-    let graph: Graph = wanted
-        .iter()
-        .map(|wanted| wanted.edges.iter().map(|(to, _)| *to))
-        .collect();
-    let components = graph.parts();
-    let looping = components.iter().filter(|part| graph.has_loop(part));
-    let mut cycles: Vec<Vec<usize>> = looping.map(<[_]>::to_vec).collect();
-    cycles.sort_unstable_by_key(|members| members[0]);
-    for (component, members) in components.iter().enumerate() {
-        for member in members {
-            wanted[*member].component = component;
+            number,
+            components,
+            cycles,
         }
     }
-    for (cycle, members) in cycles.iter().enumerate() {
-        for member in members {
-            wanted[*member].cycle = Some(cycle);
-        }
-    }
-    Program {
-        wanted,
-        number,
-        components,
-        cycles,
-    }
-}
 
-/// References with the number of their target, in a list of just their count.
-fn numbered<'a>(
-    desired: &'a Desired,
-    number: &IndexMap<&ResourceId, usize>,
-) -> Vec<(usize, Edge<'a>)> {
-    let edges = desired.edges().into_iter();
-    let numbered = edges.filter_map(|edge| Some((*number.get(edge.to)?, edge)));
-    numbered.collect::<Box<[_]>>().into_vec()
+    pub fn get(&self, id: &ResourceId) -> Option<usize> {
+        let declared = self.desired.resources.get_index_of(id)?;
+        match &self.number {
+            Some(number) => number[declared],
+            None => Some(declared),
+        }
+    }
 }
 
 /// Fields that a placeholder lacks contributions for, each once, in call order.

@@ -68,10 +68,7 @@ pub(crate) fn put_steps(
             && match rules.which(step) {
                 Which::Last(life) => writing.lives[life],
                 Which::Settled(cycle) => writing.cycles[cycle],
-                Which::Placeholder(life) => expected[life]
-                    .placeholder
-                    .as_ref()
-                    .is_some_and(|forecast| forecast.transition != Transition::None),
+                Which::Placeholder(life) => expected[life].placeholder.is_some(),
             }
     };
     let kept: Vec<bool> = (0..graph.len()).map(is_kept).collect();
@@ -119,7 +116,7 @@ pub(crate) fn put_steps(
             Which::Placeholder(life) => (
                 Goal::Placeholder,
                 why_bare(&play.lives[life]),
-                expected[life].placeholder.take().unwrap_or(NO_FORECAST),
+                said(expected[life].placeholder.take()),
             ),
             Which::Last(life) => (
                 if play.lives[life].stays() {
@@ -128,7 +125,7 @@ pub(crate) fn put_steps(
                     Goal::Absent
                 },
                 why_last(survey, &play.lives[life]),
-                expected[life].last.take().unwrap_or(NO_FORECAST),
+                said(expected[life].last.take()),
             ),
         };
         plan.steps.push(Step {
@@ -142,11 +139,14 @@ pub(crate) fn put_steps(
     put_cycles(lives, survey, waypoints, writing, completing, plan);
 }
 
-const NO_FORECAST: Forecast = Forecast {
-    transition: Transition::None,
-    changes: Vec::new(),
-    leaves_out: Vec::new(),
-};
+/// Of a last step that is there for its placeholder alone nothing is expected.
+fn said(forecast: Option<Forecast>) -> Forecast {
+    forecast.unwrap_or(Forecast {
+        transition: Transition::None,
+        changes: Vec::new(),
+        leaves_out: Vec::new(),
+    })
+}
 
 fn key(lives: &Lives<'_, '_>, step: usize) -> StepKey {
     let of = |life: usize| Subject::Incarnation(lives.play.lives[life].incarnation.clone());

@@ -1,8 +1,9 @@
 //! Loops of the program that nobody opens by starting bare (`engine.md` §2, §10 step 1).
 
-use notation_model::{Desired, DesiredGraph, Edge, ResourceType, TypeSet, Via};
+use notation_model::{Desired, Edge, ResourceType, Via};
 
 use crate::{
+    declared::Declared,
     graph::Graph,
     loops,
     problem::{LoopMember, UnbreakableLoop},
@@ -10,16 +11,12 @@ use crate::{
 
 /// The loops that no resource opens by starting bare: per strongly connected part that is left,
 /// one shortest loop; then the same again without the members of reported loops. References to
-/// unknown resources and resources of unknown types are not judged here. Source: `engine.md` §2, RFC 0011 §3.
-pub(crate) fn unopened(desired: &DesiredGraph, types: &TypeSet) -> Vec<UnbreakableLoop> {
-    let firm: Vec<Vec<(usize, Edge<'_>)>> = desired
-        .resources
-        .values()
-        .map(|resource| firm_edges(desired, types, resource))
-        .collect();
-    let mut graph: Graph = firm
+/// unknown resources and resources of unknown types are not judged here. Source: `engine.md` §2,
+/// RFC 0011 §3.
+pub(crate) fn unopened(declared: &[Declared<'_>]) -> Vec<UnbreakableLoop> {
+    let mut graph: Graph = declared
         .iter()
-        .map(|edges| edges.iter().map(|(to, _)| *to))
+        .map(|declared| declared.firm().map(|(to, _)| *to))
         .collect();
     let mut found = Vec::new();
     loop {
@@ -30,7 +27,7 @@ pub(crate) fn unopened(desired: &DesiredGraph, types: &TypeSet) -> Vec<Unbreakab
         let mut reported = vec![false; graph.len()];
         for part in parts {
             let walked = loop_in(&graph, &part);
-            found.push(report(desired, types, &firm, &walked));
+            found.push(report(declared, &walked));
             walked.iter().for_each(|member| reported[*member] = true);
         }
         let left = |(member, targets): (usize, &[usize])| match reported[member] {
@@ -40,24 +37,6 @@ pub(crate) fn unopened(desired: &DesiredGraph, types: &TypeSet) -> Vec<Unbreakab
         graph = graph.iter().enumerate().map(left).collect();
     }
     found
-}
-
-/// Edges that a placeholder of the resource needs too.
-fn firm_edges<'a>(
-    desired: &'a DesiredGraph,
-    types: &TypeSet,
-    resource: &'a Desired,
-) -> Vec<(usize, Edge<'a>)> {
-    let Some(ty) = types.get(&resource.ty) else {
-        return Vec::new();
-    };
-    let bare = resource.obstacle(ty).is_none();
-    resource
-        .edges()
-        .into_iter()
-        .filter(|edge| !bare || matches!(edge.via, Via::Config(_)))
-        .filter_map(|edge| Some((desired.resources.get_index_of(edge.to)?, edge)))
-        .collect()
 }
 
 /// A shortest loop of one part, in node numbers of the whole graph.
@@ -70,26 +49,18 @@ fn loop_in(graph: &Graph, part: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-fn report(
-    desired: &DesiredGraph,
-    types: &TypeSet,
-    firm: &[Vec<(usize, Edge<'_>)>],
-    walked: &[usize],
-) -> UnbreakableLoop {
+fn report(declared: &[Declared<'_>], walked: &[usize]) -> UnbreakableLoop {
     let members = walked
         .iter()
         .enumerate()
         .map(|(position, &node)| {
             let next = walked[(position + 1) % walked.len()];
-            let resource = &desired.resources[node];
-            let edges: Vec<&Edge<'_>> = firm[node]
-                .iter()
-                .filter(|(to, _)| *to == next)
-                .map(|(_, edge)| edge)
-                .collect();
-            let edge = edges[0];
-            let ty = types.get(&resource.ty);
-            let (why, repair) = reason(resource, ty, edge);
+            let resource = declared[node].desired;
+            let (_, edge) = declared[node]
+                .firm()
+                .find(|(to, _)| *to == next)
+                .expect("a loop goes along references");
+            let (why, repair) = reason(resource, declared[node].ty, edge);
             LoopMember {
                 resource: resource.id.clone(),
                 ty: resource.ty.clone(),

@@ -3,10 +3,13 @@
 
 use super::{leaving_loops, open};
 use crate::{
-    PlanInput, PlanOptions, judge,
+    PlanInput, PlanOptions,
+    declared::declared,
+    judge,
     loops::shortest_loop,
     order::Rules,
-    past, planning, program,
+    past, planning,
+    program::Program,
     world::{
         Dice, World,
         random::{Sketch, next},
@@ -41,11 +44,12 @@ fn compare(world: &World, text: &str) -> bool {
 }
 
 fn compare_plan(input: &PlanInput<'_>, text: &str) -> bool {
-    if !judge::problems(input.desired, input.types).is_empty() {
+    let declared = declared(input.desired, input.types);
+    if !judge::problems(input.desired, &declared).is_empty() {
         return false;
     }
     let history = past::history(input);
-    let program = program::program(input, None);
+    let program = Program::whole(input.desired, &declared);
     let Ok(paired) = planning::paired(input, &history, &program, &|_| true) else {
         return false;
     };

@@ -6,10 +6,12 @@ use notation_model::ResourceId;
 
 use super::{Scope, left_out, unknown_ids};
 use crate::{
-    Plan, PlanInput, PlanOptions, judge,
+    Plan, PlanInput, PlanOptions,
+    declared::declared,
+    judge,
     past::{self, History},
     planning::{NoPlan, expanded, fail_on, plan, plan_scope},
-    program::{self, Program},
+    program::Program,
     world::{
         Dice, World,
         program::id,
@@ -71,11 +73,12 @@ fn compare(world: &World, text: &str, options: &PlanOptions) -> bool {
 }
 
 fn compare_plan(input: &PlanInput<'_>, text: &str) -> bool {
-    if !judge::problems(input.desired, input.types).is_empty() {
+    let declared = declared(input.desired, input.types);
+    if !judge::problems(input.desired, &declared).is_empty() {
         return false;
     }
     let mut history = past::history(input);
-    let whole = program::program(input, None);
+    let whole = Program::whole(input.desired, &declared);
     if !unknown_ids(input, &whole, &history).is_empty() {
         return false;
     }
@@ -107,7 +110,7 @@ fn by_rounds(
     scope.ids = closed(whole, input.options.target.clone());
     loop {
         *rounds += 1;
-        let part = program::program(input, Some(&scope.ids));
+        let part = whole.part(&scope.ids);
         let mut plan = plan_scope(input, history, &part, Some(&scope.ids))?;
         let more = scope.asked_by(&plan);
         if more.is_empty() {
