@@ -1,6 +1,6 @@
 //! Expressions: what a program wrote where a value belongs, as data.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use ecow::eco_format;
 

@@ -1,8 +1,9 @@
 //! What becomes of each desired resource: the incarnation it goes on with or gets, and what
 //! completing it does (`engine.md` §10 steps 2 and 7).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use notation_model::{Incarnation, Params, Value};
 
 use crate::{
@@ -60,7 +61,7 @@ pub(crate) struct Survey<'p, 'a> {
     /// Kept resources that are reverted, and new ones that start bare.
     pub bare: Vec<bool>,
     /// Names that the program writes by hand, by identity space, and who gets them.
-    pub written_names: HashMap<(&'p str, &'p str), usize>,
+    pub written_names: IndexMap<(&'p str, &'p str), usize>,
 }
 
 impl Survey<'_, '_> {

@@ -4,8 +4,9 @@
 //! Resources are visited in the order of references, so that a new name is known before those
 //! that read it; a cycle is visited again while a member turns out to be replaced.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use indexmap::IndexMap;
 use notation_model::{Expr, Owner, Params, ResourceId, Role, Shape, Standing, Value};
 
 use crate::{
@@ -61,7 +62,7 @@ pub(crate) fn pair<'p, 'a>(
     }
 }
 
-fn written_names<'p>(program: &'p Program<'_>) -> BTreeMap<(&'p str, &'p str), usize> {
+fn written_names<'p>(program: &'p Program<'_>) -> IndexMap<(&'p str, &'p str), usize> {
     let name = |wanted: &'p Wanted<'_>| {
         let (field, _) = wanted.ty.key_field()?;
         match wanted.desired.config.get(field)? {

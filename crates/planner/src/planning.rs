@@ -1,7 +1,8 @@
 //! The planner, step by step (`engine.md` §10).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use notation_model::{Incarnation, Record, ResourceId, Value};
 
 use crate::{
@@ -260,7 +261,7 @@ fn waived_lives(play: &Play, waived: &BTreeSet<(usize, usize)>) -> BTreeSet<(usi
 
 /// Two desired resources with one identity (`engine.md` §1).
 fn duplicates(survey: &Survey<'_, '_>) -> Vec<PlanProblem> {
-    let mut claimed: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut claimed: IndexMap<(&str, &str), usize> = IndexMap::new();
     let mut problems = Vec::new();
     for (number, outlook) in survey.outlooks.iter().enumerate() {
         let wanted = &survey.program.wanted[number];

@@ -1,8 +1,9 @@
 //! Incarnations in play: those that stay (new or kept), in declaration order, then those that
 //! leave (`engine.md` §3, §10 step 2).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use notation_model::{Incarnation, Standing, Text, Value, Via};
 
 use crate::{
@@ -333,7 +334,7 @@ fn slots(survey: &Survey<'_, '_>, lives: &[Life], staying_count: usize) -> Vec<(
     if lives.len() == staying_count {
         return slots;
     }
-    let mut taken: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
+    let mut taken: IndexMap<(&str, &str), Vec<usize>> = IndexMap::new();
     for (index, life) in lives.iter().enumerate().skip(staying_count) {
         let Some(past) = life.past.map(|past| &survey.history.past[past]) else {
             continue;
