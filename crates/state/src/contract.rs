@@ -1,5 +1,7 @@
 //! The contract of a state store, runnable: every store that is to be used passes [`run`].
 
+mod unknown;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use notation_model::{
@@ -12,9 +14,10 @@ use crate::{
     RunId, StateStore, StoreError,
 };
 
-/// Runs every check against a store that has nothing of `shop` in it.
+/// Runs every check against a store that has nothing in it. Needs a Tokio runtime of any kind; times
+/// are the suite's own, so the store must not read a clock.
 ///
-/// Panics when the store breaks its contract, saying how.
+/// Panics when the store breaks its contract, saying how: it is meant for tests.
 pub async fn run(store: Arc<dyn StateStore>) {
     nothing_reads_as_empty(&*store).await;
     records_come_back_as_they_were(&*store).await;
@@ -23,6 +26,7 @@ pub async fn run(store: Arc<dyn StateStore>) {
     an_open_intent_outlives_any_number_of_runs(&*store).await;
     an_older_hold_writes_nothing(&*store).await;
     holds_are_leases(&*store).await;
+    unknown::nothing_unknown_is_kept(&*store).await;
     batches_at_the_same_time_are_all_written(store.clone()).await;
     secrets_are_kept_per_deployment(&*store).await;
     deployments_are_listed(&*store).await;
@@ -181,6 +185,17 @@ async fn records_come_back_as_they_were(store: &dyn StateStore) {
     let records: Vec<Record> = state.records.into_values().collect();
     assert_eq!(records, vec![changed, sample("a", 1)]);
     assert_eq!(state.exports, exports);
+    let taken = Some(1000);
+    assert_eq!(state.last_run_ms, taken, "when a run last took the hold");
+    let exports = BTreeMap::from([("other".to_owned(), Value::Int(1))]);
+    let batch = Batch {
+        entries: Vec::new(),
+        changes: vec![Change::Exports(exports.clone())],
+    };
+    let written = store.append(&here, &hold, batch).await;
+    written.expect("the holder can write");
+    let state = store.load(&here).await.expect("what was written reads");
+    assert_eq!(state.exports, exports, "exports replace all of them");
     store
         .release(&here, &hold)
         .await
@@ -365,6 +380,12 @@ async fn holds_are_leases(store: &dyn StateStore) {
     assert_eq!(theirs, hold);
     let renewed = store.renew(&here, &hold, 1000 + LEASE_MS).await;
     renewed.expect("the holder can renew");
+    let present = store.hold(&here).await.expect("it reads");
+    assert_eq!(
+        present.map(|hold| hold.expires_ms),
+        Some(1000 + 2 * LEASE_MS),
+        "a renewal lasts for a whole lease"
+    );
     let taken = store.acquire(&here, &claim("n", 1000 + LEASE_MS)).await;
     assert!(matches!(taken, Ok(Acquired::Taken(_))), "{taken:?}");
     let dead = Claim {
@@ -431,6 +452,10 @@ async fn secrets_are_kept_per_deployment(store: &dyn StateStore) {
     assert_eq!(set[&name], Value::text("second"));
     let marks = store.secret_marks(&one).await.expect("it reads");
     assert!(marks.keys().eq(set.keys()));
+    assert!(
+        marks.values().all(|mark| !mark.contains("second")),
+        "a mark tells nothing of its secret"
+    );
     let (reset, text) = set.first_key_value().expect("some are set");
     let again = SecretValue::new(text.clone());
     let same = store.set_secret(&one, reset, &again).await;
@@ -460,4 +485,7 @@ async fn deployments_are_listed(store: &dyn StateStore) {
         .map(|summary| format!("{} {}", summary.deployment.stage, summary.records))
         .collect();
     assert_eq!(names, ["fence 2", "group 50", "records 2", "whole 1"]);
+    let run = all.iter().map(|summary| summary.last_run_ms);
+    let taken = [1000 + LEASE_MS, 1000, 1000, 1000].map(Some);
+    assert!(run.eq(taken), "when a run last took each hold: {all:?}");
 }

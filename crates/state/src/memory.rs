@@ -6,11 +6,11 @@ use std::{
 };
 
 use async_trait::async_trait;
-use notation_model::{DeploymentId, SecretName, SecretValue, Value};
+use notation_model::{DeploymentId, Params, SecretName, SecretValue, Value};
 
 use crate::{
-    Acquired, Batch, Change, Claim, DeploymentState, Entry, Fence, Hold, LEASE_MS, StateStore,
-    StepStatus, StoreError, Summary, open_intents,
+    Acquired, Batch, Change, Claim, DeploymentState, Entry, Event, Fence, Hold, LEASE_MS,
+    StateStore, StepStatus, StoreError, Summary, open_intents,
     store::{fenced, illegal},
 };
 
@@ -49,6 +49,7 @@ impl MemoryStore {
         let mut kept = self.kept();
         let kept = kept.entry(deployment.clone()).or_default();
         fenced(deployment, hold, kept.hold.as_ref(), kept.fence)?;
+        known(values(&batch))?;
         let mut moved: BTreeMap<&str, StepStatus> = BTreeMap::new();
         for entry in &batch.entries {
             let step = entry.step.as_str();
@@ -216,6 +217,7 @@ impl StateStore for MemoryStore {
         name: &SecretName,
         value: &SecretValue,
     ) -> Result<(), StoreError> {
+        known([value.reveal()])?;
         let mut all = self.kept();
         let kept = all.entry(deployment.clone()).or_default();
         kept.settings += 1;
@@ -233,5 +235,38 @@ impl StateStore for MemoryStore {
             kept.marks.remove(name);
             kept.secrets.remove(name).is_some()
         }))
+    }
+}
+
+/// Every value of a batch.
+fn values(batch: &Batch) -> impl Iterator<Item = &Value> {
+    let drafts = batch.entries.iter().filter_map(|entry| match &entry.event {
+        Event::Intent(intent) => Some(&intent.draft),
+        Event::Waiting { .. } | Event::Outcome(_) | Event::Failed { .. } => None,
+    });
+    let put = batch.changes.iter().filter_map(|change| match change {
+        Change::Put(record) => Some(&**record),
+        Change::Remove(_) | Change::Exports(_) => None,
+    });
+    let exports = batch.changes.iter().filter_map(|change| match change {
+        Change::Exports(exports) => Some(exports.values()),
+        Change::Put(_) | Change::Remove(_) => None,
+    });
+    let recorded = drafts.chain(put).flat_map(move |record| {
+        let params = [&record.applied, &record.config, &record.outputs];
+        let params = params.into_iter().flat_map(Params::values);
+        params.chain(record.contributions.iter().map(|(_, value)| value))
+    });
+    recorded.chain(exports.flatten())
+}
+
+/// Refuses what only a forecast may have.
+fn known<'v>(values: impl IntoIterator<Item = &'v Value>) -> Result<(), StoreError> {
+    let unknown = values.into_iter().find(|value| !value.is_known());
+    match unknown.and_then(|value| value.unknowns().first().copied()) {
+        None => Ok(()),
+        Some(unknown) => Err(StoreError::Unknown {
+            what: unknown.text.to_string(),
+        }),
     }
 }
