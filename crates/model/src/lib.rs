@@ -11,6 +11,7 @@ mod output;
 mod record;
 mod resource_type;
 mod text;
+mod type_rules;
 mod value;
 
 pub use collect::{CollectError, Collector};

@@ -13,7 +13,7 @@ pub struct Naming {
     pub suffix: &'static str,
     /// A meaningful ending the service requires, e.g. `.fifo`; may be empty. Never cut.
     pub ending: &'static str,
-    /// Longest name, in characters; at least 20 more than the ending.
+    /// Longest name, in characters; at least [`Naming::LEAST_ROOM`] more than the ending.
     pub max_length: usize,
     /// Which characters the service allows; any other becomes `-`.
     pub charset: Charset,
@@ -135,6 +135,10 @@ impl Owner {
 }
 
 impl Naming {
+    /// So many characters of a name are left at least beside its ending: a cut one keeps a part of
+    /// the full name and a hash.
+    pub const LEAST_ROOM: usize = 20;
+
     /// The name of one incarnation: a pure function of who it is. Source: `engine.md` §9.
     pub fn generate(&self, owner: &Owner) -> GeneratedName {
         let plain = format!(

@@ -7,6 +7,19 @@ use indexmap::IndexMap;
 use crate::{Collector, Naming, TypeName, Value};
 
 /// One resource type, as data.
+///
+/// A registry refuses a type that breaks one of these rules ([`ResourceType::faults`]), and one that
+/// is declared twice:
+/// - At most one field is the key: a text, neither sensitive nor volatile, that collects nothing.
+///   A parameter that is the key and may be left out needs a `naming`; a `naming` needs such a
+///   parameter. Where the provider makes the key, `look` is not [`Look::Key`].
+/// - [`Look::Owner`] needs `tags`.
+/// - A computed field is optional and collects nothing.
+/// - A default is of the field's kind; [`Collector::Flatten`] makes a list, [`Collector::Merge`] a
+///   map; [`Names::Members`] are of a map, [`Names::Items`] of a list, with an output that the type
+///   has; `only_with` names a parameter of the type and a value of its kind.
+/// - Names have room for their ending and [`Naming::LEAST_ROOM`] characters more.
+/// - `concurrency` is not 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceType {
     /// `<provider>/<Type>`.

@@ -116,3 +116,13 @@ fn worker() -> ResourceType {
         concurrency: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_type_keeps_the_rules_of_types() {
+        for ty in super::types() {
+            assert_eq!(ty.faults(), Vec::<String>::new(), "{}", ty.name);
+        }
+    }
+}

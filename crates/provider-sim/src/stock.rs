@@ -199,6 +199,7 @@ mod tests {
         for ty in &types {
             assert_eq!(ty.name.provider(), PROVIDER);
             assert_eq!(ty.fields.values().filter(|field| field.key).count(), 1);
+            assert_eq!(ty.faults(), Vec::<String>::new(), "{}", ty.name);
         }
     }
 }

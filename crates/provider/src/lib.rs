@@ -12,4 +12,4 @@ mod registry;
 pub use context::{Assets, MemoryAssets, NoAssets, OpContext, Token};
 pub use error::{HeldBy, OpError};
 pub use provider::{Found, LookFor, Object, Progress, Provider, Update};
-pub use registry::{Registry, RegistryError};
+pub use registry::{Registry, RegistryError, RegistryErrors};
