@@ -8,6 +8,7 @@ mod map;
 mod name;
 mod naming;
 mod output;
+mod reads;
 mod record;
 mod resource_type;
 mod text;
@@ -25,6 +26,7 @@ pub use name::{
 };
 pub use naming::{Charset, GeneratedName, NameKind, Naming, Owner, OwnerTags};
 pub use output::{OutputPath, OutputRef, Segment};
+pub use reads::NoOutput;
 pub use record::{Incarnation, Record, RecordedEdge, Shape, Standing};
 pub use resource_type::{Field, FieldKind, Look, Names, Presence, ResourceType, Role, TypeSet};
 pub use text::Text;

@@ -7,7 +7,8 @@ use notation_model::{Desired, DesiredGraph, Presence, ResourceId, ResourceType, 
 use crate::{
     PlanProblem,
     declared::{Declared, declared},
-    problem::Claimant,
+    lacking,
+    problem::{Claimant, Referrer},
     unbreakable::unopened,
 };
 
@@ -43,14 +44,16 @@ pub(crate) fn problems(program: &DesiredGraph, declared: &[Declared<'_>]) -> Vec
             continue;
         };
         problems.extend(dangling.iter().map(|edge| PlanProblem::UnknownReference {
-            resource: desired.id.clone(),
+            by: Referrer::Resource(desired.id.clone()),
             target: edge.to.clone(),
             origin: edge.origin.clone(),
         }));
+        problems.extend(lacking::of_resource(desired, ty, program, declared));
         problems.extend(second_values(desired, ty));
         problems.extend(missing_fields(desired, ty));
         problems.extend(secret_key(desired, ty));
     }
+    problems.extend(lacking::of_exports(program, declared));
     problems.extend(claimed_twice(program));
     let loops = unopened(declared);
     problems.extend(loops.into_iter().map(PlanProblem::Loop));

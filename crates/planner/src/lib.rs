@@ -12,6 +12,7 @@ mod declared;
 mod fallback;
 mod forecast;
 mod judge;
+mod lacking;
 mod last;
 mod let_go;
 mod notes;
@@ -50,7 +51,7 @@ pub use plan::{
     PlanInput, PlanOptions, Prior, Role, Step, StepKey, Subject, Transition, Why,
 };
 pub use planning::plan;
-pub use problem::{Claimant, LoopMember, PlanError, PlanProblem, UnbreakableLoop};
+pub use problem::{Claimant, LoopMember, PlanError, PlanProblem, Referrer, UnbreakableLoop};
 pub use settle::{Culprit, Reader, SettleHistory, SettleWrite, Unsettled, culprits};
 pub use summary::Summary;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use notation_model::{Incarnation, Origin, ResourceId, TypeName, Via};
+use notation_model::{Incarnation, NoOutput, Origin, OutputRef, ResourceId, TypeName, Via};
 
 /// Everything that keeps a plan from being made; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +103,24 @@ pub struct Claimant {
     pub origin: Origin,
 }
 
+/// Who refers to an output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Referrer {
+    /// A resource.
+    Resource(ResourceId),
+    /// An export of the entry.
+    Export(String),
+}
+
+impl fmt::Display for Referrer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Referrer::Resource(id) => write!(f, "{id}"),
+            Referrer::Export(name) => write!(f, "the export `{name}`"),
+        }
+    }
+}
+
 /// One reason why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanProblem {
@@ -120,13 +138,41 @@ pub enum PlanProblem {
         origin: Origin,
     },
     /// A reference to a resource that the program does not have.
-    #[error("{resource} refers to {target}, which the program does not have")]
+    #[error("{by} refers to {target}, which the program does not have")]
     UnknownReference {
         /// Who refers.
-        resource: ResourceId,
+        by: Referrer,
         /// To whom.
         target: ResourceId,
         /// Where.
+        origin: Origin,
+    },
+    /// A reference to an output that its resource's type does not declare.
+    #[error("{by} refers to `{output}` (a {ty}): {why}")]
+    UnknownOutput {
+        /// Who refers.
+        by: Referrer,
+        /// To what.
+        output: OutputRef,
+        /// The type of that resource.
+        ty: TypeName,
+        /// What is wrong with it.
+        why: NoOutput,
+        /// Where; nowhere for an export.
+        origin: Origin,
+    },
+    /// A field that the type does not take: it has none of that name, or its provider sets it.
+    #[error("{resource} is given `{field}`, {}", untaken(.ty, *.is_output))]
+    UnknownField {
+        /// Which resource.
+        resource: ResourceId,
+        /// Its type.
+        ty: TypeName,
+        /// Which field.
+        field: String,
+        /// The type has it as an output.
+        is_output: bool,
+        /// Where it was given.
         origin: Origin,
     },
     /// A field that takes one value was given two (`engine.md` §1).
@@ -260,6 +306,14 @@ pub enum PlanProblem {
     },
 }
 
+fn untaken(ty: &TypeName, is_output: bool) -> String {
+    if is_output {
+        format!("which the provider of {ty} sets")
+    } else {
+        format!("which {ty} does not have")
+    }
+}
+
 fn claimed(former: &ResourceId, by: &[Claimant]) -> String {
     let ids: Vec<&ResourceId> = by.iter().map(|claimant| &claimant.resource).collect();
     match ids.as_slice() {
@@ -281,6 +335,8 @@ impl PlanProblem {
             PlanProblem::Loop(_) => "plan::unbreakable_loop",
             PlanProblem::UnknownType { .. } => "plan::unknown_type",
             PlanProblem::UnknownReference { .. } => "plan::unknown_reference",
+            PlanProblem::UnknownOutput { .. } => "plan::unknown_output",
+            PlanProblem::UnknownField { .. } => "plan::unknown_field",
             PlanProblem::SecondValue { .. } => "plan::second_value",
             PlanProblem::MissingField { .. } => "plan::missing_field",
             PlanProblem::SecretKey { .. } => "plan::secret_key",
@@ -314,6 +370,15 @@ impl PlanProblem {
             PlanProblem::UnknownReference { target, .. } => {
                 format!("declare {target} in the program, or drop the reference")
             }
+            PlanProblem::UnknownOutput { ty, .. } => {
+                format!("refer to a parameter or an output that {ty} declares")
+            }
+            PlanProblem::UnknownField {
+                field, is_output, ..
+            } => match is_output {
+                true => format!("leave `{field}` out; other resources can refer to it"),
+                false => "give a parameter that the type declares".to_owned(),
+            },
             PlanProblem::SecondValue { field, .. } => {
                 format!("give `{field}` once: in the config or by one contribution")
             }

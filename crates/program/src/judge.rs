@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use notation_model::{
-    Collector, Desired, Expr, Field, FieldKind, Origin, OutputRef, Presence, ResourceId,
+    Collector, Desired, Expr, Field, FieldKind, NoOutput, Origin, OutputRef, Presence, ResourceId,
     ResourceType, Role, Segment, Value,
 };
 
@@ -298,43 +298,37 @@ fn unknown_output(
 ) -> Option<(Problem, String)> {
     let target = all.get(&source.resource)?;
     let ty = target.ty?;
-    let name = match source.path.first()? {
-        Segment::Key(name) => name.to_string(),
-        Segment::Index(index) => index.to_string(),
-    };
-    if let Some(field) = ty.fields.get(&name) {
-        if let Some(problem) = absent(target, ty, &name, field, program) {
-            return Some((problem, name));
-        }
-        let scalar = matches!(
-            field.kind,
-            FieldKind::Text | FieldKind::Number | FieldKind::Bool
-        );
-        if !scalar || source.path.len() == 1 {
-            return None;
-        }
-        let inner = source.path.get(1).map(|step| match step {
-            Segment::Key(name) => name.to_string(),
-            Segment::Index(index) => index.to_string(),
-        })?;
-        let problem = Problem::new(
-            codes::UNKNOWN_OUTPUT,
-            format!(
-                "`{}.{name}` is {}, so it has no `{inner}`",
-                spoken(target),
-                kind_text(&field.kind)
-            ),
-        )
-        .help("hand it on as a whole, or put it into a template string: its value is only known while deploying");
-        return Some((problem, inner));
+    let read = ty.reads(&source.path);
+    if let Ok((name, _)) | Err(NoOutput::NoParts { name, .. }) = &read
+        && let Some(field) = ty.fields.get(name.as_str())
+        && let Some(problem) = absent(target, ty, name, field, program)
+    {
+        return Some((problem, name.to_string()));
     }
-    let known: Vec<&str> = ty.fields.keys().map(String::as_str).collect();
-    let problem = Problem::new(
-        codes::UNKNOWN_OUTPUT,
-        format!("{} ({}) has no property `{name}`", spoken(target), ty.name),
-    )
-    .help(suggestion(&name, &known));
-    Some((problem, name))
+    match read {
+        Ok(_) | Err(NoOutput::Empty) => None,
+        Err(NoOutput::NoParts { name, kind, part }) => {
+            let problem = Problem::new(
+                codes::UNKNOWN_OUTPUT,
+                format!(
+                    "`{}.{name}` is {}, so it has no `{part}`",
+                    spoken(target),
+                    kind_text(&kind)
+                ),
+            )
+            .help("hand it on as a whole, or put it into a template string: its value is only known while deploying");
+            Some((problem, part.to_string()))
+        }
+        Err(NoOutput::Unknown { name }) => {
+            let known: Vec<&str> = ty.fields.keys().map(String::as_str).collect();
+            let problem = Problem::new(
+                codes::UNKNOWN_OUTPUT,
+                format!("{} ({}) has no property `{name}`", spoken(target), ty.name),
+            )
+            .help(suggestion(&name, &known));
+            Some((problem, name.to_string()))
+        }
+    }
 }
 
 /// An output that is not there, because of a parameter whose value is known.

@@ -137,6 +137,8 @@ fn spot(root: &Path, problem: &PlanProblem) -> Option<Spot> {
         }
         PlanProblem::UnknownType { origin, .. }
         | PlanProblem::UnknownReference { origin, .. }
+        | PlanProblem::UnknownOutput { origin, .. }
+        | PlanProblem::UnknownField { origin, .. }
         | PlanProblem::MissingField { origin, .. }
         | PlanProblem::SecretKey { origin, .. }
         | PlanProblem::BadContribution { origin, .. } => one(origin),

@@ -155,10 +155,25 @@ pub fn edit(dice: &mut Dice, sketch: &Sketch, most: usize) -> Sketch {
     edited
 }
 
-/// Takes out references to what is not declared, and config references to what comes later.
+/// Takes out references to what is not declared, and config references to what comes later. What is
+/// read is an output of its type.
 fn drop_dangling(mut sketch: Sketch) -> Sketch {
     let ids: Vec<char> = sketch.pieces.iter().map(|piece| piece.id).collect();
+    let things = sketch.pieces.iter();
+    let things = things.filter(|piece| "TF".contains(piece.words[0].as_str()));
+    let things: Vec<char> = things.map(|piece| piece.id).collect();
     for (at, piece) in sketch.pieces.iter_mut().enumerate() {
+        for word in &mut piece.words {
+            if let Some((source, field)) = word.rsplit_once('.') {
+                let thing = source.ends_with(things.as_slice());
+                let field = match (thing, field) {
+                    (true, _) => "id",
+                    (false, "id") => "arn",
+                    (false, field) => field,
+                };
+                *word = format!("{source}.{field}");
+            }
+        }
         let strict = piece.words[0] == "S";
         piece.words.retain(|word| {
             let target = |mark: &str| {
