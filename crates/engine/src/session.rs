@@ -84,17 +84,22 @@ pub enum HoldWait {
 /// What a person asked for besides the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOptions {
-    /// `--no-refresh`.
+    /// Whether the providers are asked for every recorded object before planning, or the records
+    /// are believed (`--no-refresh`).
     pub drift: DriftCheck,
-    /// `--fail-fast`.
+    /// Whether steps go on that do not depend on a failed one (`--fail-fast` ends them).
     pub on_failure: OnFailure,
-    /// `--no-wait`.
+    /// Whether to wait while another run holds the deployment (`--no-wait` gives up with
+    /// [`crate::EngineError::Held`]).
     pub hold: HoldWait,
-    /// Provider calls at a time, at least 1 (10).
+    /// Provider calls at a time over all types, at least 1 (10; `--parallelism`). Types and
+    /// providers may take fewer.
     pub parallelism: usize,
-    /// Calls per step and run before giving up, at least 1 (30).
+    /// Calls per step and run before it fails as out of attempts, at least 1 (30;
+    /// `--max-attempts`).
     pub max_attempts: u32,
-    /// `--replace`, `--target`, `--adopt`, search budget.
+    /// What to replace, which part of the program to run, whose objects to take over, and how long
+    /// to look for the best order.
     pub plan: PlanOptions,
 }
 

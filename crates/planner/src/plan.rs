@@ -62,7 +62,8 @@ pub enum Observation {
 /// What the person asked for besides the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanOptions {
-    /// `--replace`.
+    /// Resources whose objects are replaced whether anything of them changed or not (`--replace`).
+    /// Each must be declared and recorded.
     pub replace: BTreeSet<ResourceId>,
     /// What running found to need a replacement, and the fields that turned out different
     /// (`engine.md` §6, *Found while running*).
@@ -70,9 +71,12 @@ pub struct PlanOptions {
     /// Resources whose objects may be taken from whoever owns them (`--adopt`). The planner only
     /// sees to it that they are known and part of this plan.
     pub adopt: BTreeSet<ResourceId>,
-    /// `--target`; empty means everything.
+    /// The plan is about these resources, what they refer to, and what cannot stay as it is
+    /// without being part of it; everything else is left alone (`--target`). Empty means
+    /// everything.
     pub target: BTreeSet<ResourceId>,
-    /// Search steps per strongly connected part before the greedy choice (5000).
+    /// How long to look for the fewest placeholders of a cycle: search steps per strongly
+    /// connected part, after which a good choice is taken in place of the best (5000).
     pub search_budget: u32,
 }
 
