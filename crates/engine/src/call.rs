@@ -8,7 +8,9 @@ use notation_provider::{Found, Object, OpContext, OpError, Progress, Token, Upda
 use notation_state::{Call, Entry, Event, Intent, Outcome};
 
 use crate::{
-    EngineEvent, StepError, StepEvent, draft,
+    EngineEvent, StepError, StepEvent,
+    asked::asked,
+    draft,
     line::Line,
     look::{Looked, backoff, owner_text, owns},
     mask::Mask,
@@ -269,16 +271,17 @@ impl Line {
                     prior: &before.applied,
                     outputs: &before.outputs,
                 };
-                let answer = provider.update(context, &ty.name, key, update).await;
-                answer.map(made)
+                let answer = asked(|| provider.update(context, &ty.name, key, update));
+                answer.await.map(made)
             }
             (Call::Create, _) | (Call::Update, None) => {
-                let answer = provider.create(context, &ty.name, &job.draft.applied).await;
-                answer.map(made)
+                let params = &job.draft.applied;
+                let answer = asked(|| provider.create(context, &ty.name, params));
+                answer.await.map(made)
             }
             (Call::Delete, _) => {
                 let outputs = &job.draft.outputs;
-                match provider.delete(context, &ty.name, key, outputs).await {
+                match asked(|| provider.delete(context, &ty.name, key, outputs)).await {
                     Ok(progress) => Ok(progress.map(|()| Now::Gone)),
                     Err(OpError::NotFound) => Ok(Progress::Done(Now::Gone)),
                     Err(error) => Err(error),
@@ -348,6 +351,7 @@ impl Line {
                 }
             }
             (Call::Update, OpError::NotFound) => Next::Fail(StepError::Vanished),
+            (_, error @ OpError::Broke { .. }) => Next::LeaveOpen(StepError::from(error)),
             (
                 Call::Create | Call::Update | Call::Delete,
                 error @ (OpError::NotFound

@@ -1,12 +1,16 @@
 //! Taking, keeping and giving back the right to change a deployment (`engine.md` §7, *Hold*).
 
 use std::{
+    convert::Infallible,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 use notation_state::{Acquired, Claim, Fence, Hold, RENEW_MS, RunId, StoreError};
-use tokio::{sync::Mutex, task::JoinHandle};
+use tokio::{
+    sync::{Mutex, mpsc},
+    task::JoinHandle,
+};
 
 use crate::{EngineError, EngineEvent, HoldWait, Session};
 
@@ -16,12 +20,17 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// For how long the store is believed that the hold is this run's.
 const BELIEVED_MS: u64 = 100;
 
-/// A hold that is renewed as long as this lives.
+/// A hold that is renewed as long as this lives, and given back once nobody works under it any
+/// more.
 pub(crate) struct Held {
     pub hold: Hold,
     session: Session,
-    renewer: JoinHandle<()>,
+    keeper: JoinHandle<()>,
+    alive: Alive,
 }
+
+/// Whoever has one works under a hold: it is not given back before. Nothing is ever sent.
+pub(crate) type Alive = mpsc::Sender<Infallible>;
 
 /// Takes the hold, waiting for it if asked to.
 ///
@@ -38,13 +47,14 @@ pub(crate) async fn take(session: &Session, wait: HoldWait) -> Result<Held, Engi
             now_ms: session.clock.now_ms(),
             over,
         };
-        match session.store.acquire(&session.deployment, &claim).await? {
-            Acquired::Free(hold) => return Ok(Held::new(session, hold)),
-            Acquired::TakenOver { hold, from } => {
-                session.sink.event(&EngineEvent::HoldTakenOver(from));
-                return Ok(Held::new(session, hold));
+        match ask(session, claim).await? {
+            Asked::Held(held, from) => {
+                if let Some(from) = from {
+                    session.sink.event(&EngineEvent::HoldTakenOver(from));
+                }
+                return Ok(*held);
             }
-            Acquired::Taken(theirs) => {
+            Asked::Taken(theirs) => {
                 if over != Some(theirs.fence) && session.machine.knows_dead(&theirs.machine) {
                     over = Some(theirs.fence);
                     continue;
@@ -65,19 +75,57 @@ pub(crate) async fn take(session: &Session, wait: HoldWait) -> Result<Held, Engi
     }
 }
 
+/// What the store said to a claim.
+enum Asked {
+    /// The hold, and from whom it was taken over.
+    Held(Box<Held>, Option<Hold>),
+    /// It is somebody else's.
+    Taken(Hold),
+}
+
+/// Asks the store in a task of its own: whoever stops waiting meanwhile leaves no hold behind.
+async fn ask(session: &Session, claim: Claim) -> Result<Asked, StoreError> {
+    let session = session.clone();
+    let asking = tokio::spawn(async move {
+        let acquired = session.store.acquire(&session.deployment, &claim).await?;
+        Ok(match acquired {
+            Acquired::Free(hold) => Asked::Held(Box::new(Held::new(&session, hold)), None),
+            Acquired::TakenOver { hold, from } => {
+                Asked::Held(Box::new(Held::new(&session, hold)), Some(from))
+            }
+            Acquired::Taken(theirs) => Asked::Taken(theirs),
+        })
+    });
+    match asking.await {
+        Ok(asked) => asked,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends, and everything on it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
 impl Held {
     fn new(session: &Session, hold: Hold) -> Held {
-        let renewer = tokio::spawn(renew(session.clone(), hold.clone()));
+        let (alive, at_work) = mpsc::channel(1);
+        let keeper = tokio::spawn(keep(session.clone(), hold.clone(), at_work));
         Held {
             hold,
             session: session.clone(),
-            renewer,
+            keeper,
+            alive,
         }
     }
 
-    /// Gives it back.
+    /// For whoever works under it.
+    pub(crate) fn alive(&self) -> Alive {
+        self.alive.clone()
+    }
+
+    /// Gives it back. Nobody works under it any more.
     pub(crate) async fn release(self) -> Result<(), StoreError> {
-        self.renewer.abort();
+        self.keeper.abort();
         let Session {
             store, deployment, ..
         } = &self.session;
@@ -85,23 +133,28 @@ impl Held {
     }
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.renewer.abort();
-    }
-}
-
-/// Renews until the hold is lost. A renewal that fails otherwise is tried again with the next
-/// one: every append is fenced, so nothing can go wrong meanwhile.
-async fn renew(session: Session, hold: Hold) {
+/// Renews until the hold is lost, or until nobody is alive who works under it: then it is given
+/// back. A renewal that fails otherwise is tried again with the next one: every append is fenced,
+/// so nothing can go wrong meanwhile.
+async fn keep(session: Session, hold: Hold, mut at_work: mpsc::Receiver<Infallible>) {
+    let Session {
+        store,
+        deployment,
+        clock,
+        ..
+    } = &session;
     loop {
-        session.clock.sleep(Duration::from_millis(RENEW_MS)).await;
-        let now_ms = session.clock.now_ms();
-        let renewed = session
-            .store
-            .renew(&session.deployment, &hold, now_ms)
-            .await;
-        match renewed {
+        tokio::select! {
+            () = clock.sleep(Duration::from_millis(RENEW_MS)) => {}
+            None = at_work.recv() => {
+                if let Err(error) = store.release(deployment, &hold).await {
+                    tracing::warn!(%error, "the hold could not be given back");
+                }
+                return;
+            }
+        }
+        let now_ms = clock.now_ms();
+        match store.renew(deployment, &hold, now_ms).await {
             Ok(()) => {}
             Err(StoreError::Fenced { .. }) => {
                 tracing::warn!(fence = hold.fence.0, "the hold was lost");

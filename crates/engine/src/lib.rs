@@ -4,6 +4,7 @@
 //! `DesiredGraph`, then [`plan`], [`deploy`], [`destroy`]. `examples/pair.rs` shows all of it.
 
 mod aim;
+mod asked;
 mod board;
 mod books;
 mod call;

@@ -12,7 +12,10 @@ use notation_model::{Owner, Record, ResourceId};
 use notation_state::{Batch, Change, Entry, Event, Hold, OpenIntent, Outcome, StoreError};
 
 use crate::{
-    OnFailure, RunOptions, Session, StepError, hold::LastWord, limits::Limits, look::Looker,
+    OnFailure, RunOptions, Session, StepError,
+    hold::{Alive, LastWord},
+    limits::Limits,
+    look::Looker,
     sensitive::Sensitive,
 };
 
@@ -20,6 +23,8 @@ use crate::{
 pub(crate) struct Line {
     pub session: Session,
     pub hold: Hold,
+    /// As long as this is there, that hold is not given back.
+    pub _alive: Alive,
     /// When that hold was last seen to be this run's.
     pub last_word: LastWord,
     pub limits: Limits,

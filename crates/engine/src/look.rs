@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use notation_model::{Look, Owner, Record, ResourceId, ResourceType, TypeName};
 use notation_provider::{Found, LookFor, OpError};
 
-use crate::{Session, limits::Limits, sensitive::Sensitive};
+use crate::{Session, asked::asked, limits::Limits, sensitive::Sensitive};
 
 /// Delay before the first repetition; doubles up to [`LONGEST_DELAY`] (`engine.md` §7).
 const FIRST_DELAY: Duration = Duration::from_millis(100);
@@ -159,7 +159,7 @@ impl Looker<'_> {
             .expect("the type came from the registry");
         for times in 1.. {
             let slot = self.limits.slot(ty).await;
-            let answer = provider.read(owner, &ty.name, look.clone()).await;
+            let answer = asked(|| provider.read(owner, &ty.name, look.clone())).await;
             drop(slot);
             match answer {
                 Err(OpError::NotFound) => return Ok(None),

@@ -48,6 +48,9 @@ impl Mask {
             OpError::Failed { message } => OpError::Failed {
                 message: self.text(message),
             },
+            OpError::Broke { message } => OpError::Broke {
+                message: self.text(message),
+            },
         }
     }
 }

@@ -5,13 +5,14 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use notation_planner::{Subject, Transition};
+use notation_planner::Subject;
 use tokio::task::JoinSet;
 
 use crate::{
     StepError,
+    asked::said,
     board::{Board, Played},
-    run::Run,
+    run::{Run, forecast},
     settle::settle,
     step::run_step,
     step_end::StepEnd,
@@ -49,7 +50,9 @@ pub(crate) async fn play(run: &Arc<Run>) -> Played {
                 let (index, end) = match ended {
                     Some(Ok((id, ended))) => { task_step.remove(&id); ended }
                     Some(Err(error)) => match task_step.remove(&error.id()) {
-                        Some(index) if error.is_panic() => (index, panicked(error)),
+                        Some(index) if error.is_panic() => {
+                            (index, panicked(run, index, error))
+                        }
                         Some(index) => (index, StepEnd::Interrupted),
                         None => continue,
                     },
@@ -76,20 +79,11 @@ async fn run_one(run: &Run, index: usize) -> StepEnd {
     }
 }
 
-fn panicked(error: tokio::task::JoinError) -> StepEnd {
-    let payload = error.into_panic();
-    let text = payload
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| {
-            payload
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-        })
-        .unwrap_or_else(|| "no reason given".to_owned());
+/// A step whose own code panicked. (A provider's panic is an answer: [`crate::asked`].)
+fn panicked(run: &Run, index: usize, error: tokio::task::JoinError) -> StepEnd {
     StepEnd::Failed {
-        error: StepError::Panicked(text),
-        transition: Transition::None,
+        error: StepError::Bug(said(&*error.into_panic())),
+        transition: forecast(run, &run.plan.steps[index].key),
         attempt: 0,
     }
 }

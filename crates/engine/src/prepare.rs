@@ -73,6 +73,12 @@ async fn look_and_plan(
 }
 
 /// A run that holds its deployment, has recovered and planned, and did nothing else yet.
+///
+/// # Cancellation
+///
+/// Dropping it, or the future of [`Started::run`], gives the hold back in the background, as
+/// [`begin`] says.
+#[must_use = "it holds the deployment: `run` it or `give_up`"]
 pub struct Started {
     held: Held,
     rounds: Rounds,
@@ -81,6 +87,14 @@ pub struct Started {
 /// Takes the hold, recovers what earlier runs left open, looks, and plans.
 ///
 /// Errors: as [`EngineError`] says; the hold is given back.
+///
+/// # Cancellation
+///
+/// [`crate::Interrupt`] is the way to stop a run: calls that are under way end, and a report tells
+/// what was done. A future that is dropped (a timeout, a `select!`) loses that report and cuts its
+/// calls off: they stay open in the journal, and the next run looks what became of them. The hold
+/// is given back by a task of the runtime once the steps have stopped; where the runtime ends with
+/// the future, it stays until its lease ends ([`notation_state::LEASE_MS`]).
 pub async fn begin(
     session: &Session,
     desired: Arc<DesiredGraph>,
@@ -90,7 +104,7 @@ pub async fn begin(
     let started_ms = session.clock.now_ms();
     let secrets = Arc::new(secrets(session, &desired).await?);
     let held = hold::take(session, options.hold).await?;
-    let line = Arc::new(line(session, &held.hold, options, &desired));
+    let line = Arc::new(line(session, &held, options, &desired));
     let ready = tokio::select! {
         ready = get_ready(&line, &desired, &secrets) => ready,
         () = session.interrupt.given(2) => Err(EngineError::Interrupted),
@@ -119,6 +133,13 @@ pub async fn begin(
 }
 
 /// Deploys: [`begin`] and [`Started::run`] in one go, for programs that ask nobody.
+///
+/// Errors: as [`begin`] and [`Started::run`]. What fails from the first step on is in the report.
+///
+/// # Cancellation
+///
+/// As [`begin`] says: stop it by [`Session::interrupt`]; dropping the future cuts its calls off and
+/// gives the hold back in the background.
 pub async fn deploy(
     session: &Session,
     desired: Arc<DesiredGraph>,
@@ -212,13 +233,14 @@ pub(crate) async fn recovered(
 
 pub(crate) fn line(
     session: &Session,
-    hold: &Hold,
+    held: &Held,
     options: &RunOptions,
     desired: &DesiredGraph,
 ) -> Line {
     Line {
         session: session.clone(),
-        hold: hold.clone(),
+        hold: held.hold.clone(),
+        _alive: held.alive(),
         last_word: LastWord::default(),
         limits: Limits::new(&session.registry, options.parallelism),
         options: options.clone(),

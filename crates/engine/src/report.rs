@@ -232,9 +232,21 @@ pub enum StepError {
     /// The object vanished while it was worked on.
     #[error("the object is gone")]
     Vanished,
-    /// The provider's code panicked: a bug.
+    /// The provider's code panicked: its bug. What the call did is not known; the next run looks.
     #[error("the provider broke: {0}")]
     Panicked(String),
+    /// The engine's own code panicked: our bug.
+    #[error("the engine broke: {0}")]
+    Bug(String),
+}
+
+impl From<OpError> for StepError {
+    fn from(error: OpError) -> StepError {
+        match error {
+            OpError::Broke { message } => StepError::Panicked(message),
+            error => StepError::Provider(error),
+        }
+    }
 }
 
 impl StepError {
@@ -267,7 +279,7 @@ impl StepError {
                 error.code()
             }
             StepError::Unannounced { .. } => "run::unannounced",
-            StepError::Unknown { .. } | StepError::Panicked(_) => "run::bug",
+            StepError::Unknown { .. } | StepError::Panicked(_) | StepError::Bug(_) => "run::bug",
             StepError::Vanished => "run::vanished",
         }
     }
@@ -317,8 +329,13 @@ impl StepError {
             StepError::Unannounced { .. } => {
                 "deploy again: what was found is recorded, and the plan shows all of it".into()
             }
-            StepError::Unknown { .. } | StepError::Panicked(_) => {
-                "this is a bug; state is consistent".into()
+            StepError::Panicked(_) => {
+                "this is a bug of the provider; state is consistent, and the next run looks what \
+                 became of the call"
+                    .into()
+            }
+            StepError::Unknown { .. } | StepError::Bug(_) => {
+                "this is a bug of the engine; state is consistent".into()
             }
             StepError::Vanished => "run the command again: it will be made again".into(),
         }

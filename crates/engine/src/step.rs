@@ -185,7 +185,7 @@ async fn beside_create(run: &Run, ty: &ResourceType, draft: &Record) -> Option<S
                 found: Box::new(found),
             })
         }
-        Err(error) => Some(StepEnd::failed(StepError::Provider(error))),
+        Err(error) => Some(StepEnd::failed(StepError::from(error))),
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) async fn still_ours(
         .looker()
         .until_lag(ty, &owner, LookFor::Key(&record.key), &expected)
         .await
-        .map_err(StepError::Provider)?;
+        .map_err(StepError::from)?;
     match found {
         Some(found) if !ours(&found) => Err(StepError::NotOurs {
             key: record.key.to_string(),

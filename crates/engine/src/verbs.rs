@@ -263,7 +263,7 @@ pub(crate) async fn hold_line(
     desired: &DesiredGraph,
 ) -> Result<(Held, Line), EngineError> {
     let held = hold::take(session, options.hold).await?;
-    let line = line(session, &held.hold, options, desired);
+    let line = line(session, &held, options, desired);
     Ok((held, line))
 }
 

@@ -134,18 +134,6 @@ async fn a_deletion_that_stays_refused_ends_with_three_lists() {
     bench.consistent().await;
 }
 
-#[tokio::test]
-async fn a_provider_that_panics_fails_its_step_only() {
-    let bench = Bench::new();
-    bench.cloud.fault(Fault::new("create", "a", What::Panic, 1));
-    let program = Program::new([worker("a"), worker("b")]);
-    let report = bench.deploy(&program).await.unwrap();
-    assert!(matches!(report.failed[0].error, StepError::Panicked(_)));
-    assert_eq!(bench.cloud.names(), ["shop-dev-b"]);
-    bench.done(&program).await;
-    bench.consistent().await;
-}
-
 /// Gives an interrupt when the first step starts.
 struct Impatient(Interrupt, Mutex<Vec<EngineEvent>>, u8);
 

@@ -72,5 +72,6 @@ pub(crate) fn word(error: &OpError) -> &'static str {
         OpError::Refused { .. } => "refused",
         OpError::Transient { .. } => "transient",
         OpError::Failed { .. } => "failed",
+        OpError::Broke { .. } => "broke",
     }
 }

@@ -46,6 +46,13 @@ pub enum OpError {
         /// Why.
         message: String,
     },
+    /// The provider's code panicked: whether anything changed is not known. The engine makes it of
+    /// a panic; a provider never answers it.
+    #[error("the provider broke: {message}")]
+    Broke {
+        /// What the panic said.
+        message: String,
+    },
 }
 
 fn holders(held_by: &HeldBy) -> String {

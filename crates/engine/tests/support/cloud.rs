@@ -311,6 +311,7 @@ impl Provider for Cloud {
                     after_ms: None,
                 });
             }
+            Some(What::Panic) => panic!("the provider is broken"),
             Some(What::Absent) => return Ok(None),
             Some(What::Stale) => account.earlier.get(&name).cloned().unwrap_or(now),
             Some(_) | None => now,
