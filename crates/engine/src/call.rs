@@ -2,7 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use notation_model::{Look, Record, ResourceType};
+use notation_model::{Earlier, Look, Record, ResourceType, owner_tags};
 use notation_planner::{StepKey, Transition, differing, fixed_among};
 use notation_provider::{Found, Object, OpContext, OpError, Progress, Token, Update};
 use notation_state::{Call, Entry, Event, Intent, Outcome};
@@ -33,6 +33,18 @@ pub(crate) struct Job {
     pub before: Option<Record>,
     /// What earlier runs left open for it.
     pub taken: TakenOver,
+}
+
+impl Job {
+    /// What the object's tags may say before the call: former ids count, of the record and of the
+    /// program, and whoever had what a person took over, until it is written.
+    fn earlier(&self) -> Earlier<'_> {
+        let before = self.before.as_ref();
+        Earlier {
+            taken_from: before.and_then(|record| record.taken_from.as_deref()),
+            ..Earlier::of(&self.draft)
+        }
+    }
 }
 
 /// A call that was carried out. Its outcome is not recorded yet.
@@ -128,6 +140,7 @@ impl Line {
                 attempt,
                 resume: resume.clone(),
                 owner: self.owner(&job.draft),
+                earlier: job.earlier(),
                 assets: &*self.session.assets,
             };
             let answer = self.make(ty, &job, &context).await;
@@ -304,11 +317,7 @@ impl Line {
         match (job.call, error) {
             (Call::Create, OpError::Exists { name, tags }) => {
                 let ours = if ty.tags {
-                    owns(
-                        &self.owner(&job.draft),
-                        &tags,
-                        self.former(&job.draft.incarnation.resource),
-                    )
+                    owns(&self.owner(&job.draft), &tags, &job.draft.former)
                 } else {
                     // Without tags only our own earlier attempt can tell that it is ours.
                     again
@@ -413,10 +422,8 @@ impl Line {
 
     async fn look_for(&self, ty: &ResourceType, job: &Job) -> Result<Looked, OpError> {
         let owner = self.owner(&job.draft);
-        let former = self.former(&job.draft.incarnation.resource);
-        self.looker()
-            .for_created(ty, &owner, &job.draft.key, former)
-            .await
+        let Record { key, former, .. } = &job.draft;
+        self.looker().for_created(ty, &owner, key, former).await
     }
 
     /// Waits, unless a person stops it: what is waited for is in the journal.
@@ -459,6 +466,7 @@ fn ours_is_there(ty: &ResourceType, job: &Job, found: Found) -> Next {
 /// become ours. One that no update can make ours, or can make what is asked for, is left alone.
 fn adopted(ty: &ResourceType, job: &Job, found: Found) -> Next {
     let owner = owner_text(&found.tags);
+    let tags = owner_tags(&found.tags);
     let mut record = draft::found(ty, &job.draft, found);
     let fixed = fixed_among(ty, &differing(ty, &record.applied, &job.draft.applied));
     let why = match (ty.updates, fixed.as_slice()) {
@@ -476,6 +484,7 @@ fn adopted(ty: &ResourceType, job: &Job, found: Found) -> Next {
     }
     record.in_doubt = ty.updates;
     Next::Done(if ty.tags {
+        record.taken_from = Some(tags.into());
         Now::Taken(record)
     } else {
         Now::Found(record)

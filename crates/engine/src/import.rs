@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use notation_model::{DesiredGraph, Incarnation, Owner, Record, ResourceId};
+use notation_model::{DesiredGraph, Incarnation, Owner, Record, ResourceId, owner_tags};
 use notation_provider::LookFor;
 use notation_state::Change;
 
@@ -10,7 +10,7 @@ use crate::{
     EngineError, RunOptions, Session, draft,
     given::{give_placeholder, known},
     line::Line,
-    look::{has_owner, owner_tags, owner_text, owns},
+    look::{has_owner, owner_text, owns},
     prepare::recovered,
     recover::not_recorded,
     references::{link, ordered},

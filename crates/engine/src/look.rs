@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use notation_model::{Look, Owner, Record, ResourceId, ResourceType, TypeName};
+use notation_model::{Earlier, Look, Owner, Record, ResourceId, ResourceType, TypeName};
 use notation_provider::{Found, LookFor, OpError};
 
 use crate::{Session, asked::asked, limits::Limits, sensitive::Sensitive};
@@ -182,15 +182,6 @@ pub(crate) fn owns(owner: &Owner, tags: &BTreeMap<String, String>, former: &[Res
     owner.owns(|key| tags.get(key).map(String::as_str), former)
 }
 
-/// Whether tags name another owner. What is missing of them names nobody.
-pub(crate) fn names_another(
-    owner: &Owner,
-    tags: &BTreeMap<String, String>,
-    former: &[ResourceId],
-) -> bool {
-    owner.is_contradicted(|key| tags.get(key).map(String::as_str), former)
-}
-
 /// Whether tags name anybody.
 pub(crate) fn has_owner(tags: &BTreeMap<String, String>) -> bool {
     tags.keys().any(|tag| tag.starts_with("notation:"))
@@ -203,20 +194,10 @@ pub(crate) fn is_ours(
     record: &Record,
     tags: &BTreeMap<String, String>,
 ) -> bool {
-    // Former ids count: a renaming rewrites no tags.
-    let named = || owns(owner, tags, &record.former);
-    // What a person took over has the tags of then until it is written.
-    let taken = || record.taken_from.as_deref() == Some(&*owner_tags(tags));
+    let earlier = Earlier::of(record);
     // Without an update nothing could give back the tags that somebody took off.
-    let kept = || !ty.updates && !names_another(owner, tags, &record.former);
-    !ty.tags || named() || taken() || kept()
-}
-
-/// The tags that name an owner, as one text.
-pub(crate) fn owner_tags(tags: &BTreeMap<String, String>) -> String {
-    let own = tags.iter().filter(|(tag, _)| tag.starts_with("notation:"));
-    let texts: Vec<String> = own.map(|(tag, value)| format!("{tag}={value}")).collect();
-    texts.join(",")
+    let kept = || !ty.updates && !owner.is_anothers(tags, earlier);
+    !ty.tags || owner.owns_object(tags, earlier) || kept()
 }
 
 /// Whom tags name, for people.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
-use notation_model::{Incarnation, Look, Owner, Record, ResourceType};
+use notation_model::{Earlier, Incarnation, Look, Owner, Record, ResourceType};
 use notation_planner::{Observation, Observed};
 use notation_provider::{Found, LookFor};
 
 use crate::{
     EngineError, ObserveFailure, draft,
-    look::{Looker, is_ours, names_another, owner_text},
+    look::{Looker, is_ours, owner_text},
 };
 
 /// Reads every recorded object that can be read, at most `parallelism` at a time.
@@ -107,7 +107,7 @@ async fn read<'r>(
             return (Observation::Gone, Tagged::Fine);
         };
         let ours = is_ours(&found);
-        let lost = !ours && !record.gone && !names_another(&owner, &found.tags, &record.former);
+        let lost = !ours && !record.gone && !owner.is_anothers(&found.tags, Earlier::of(record));
         if !ours && !lost {
             let owner = owner_text(&found.tags);
             return (Observation::Foreign { owner }, Tagged::Fine);

@@ -133,6 +133,9 @@ async fn fate(
         resource: draft.incarnation.resource.clone(),
         generation: draft.incarnation.generation,
     };
+    // Those of the program that the draft was made for, and of the one of today, if any.
+    let today = former.get(&owner.resource).into_iter().flatten();
+    let former: Vec<ResourceId> = draft.former.iter().chain(today).cloned().collect();
     let recorded = state
         .records
         .get(&draft.incarnation)
@@ -140,8 +143,7 @@ async fn fate(
     match open.intent.call {
         Call::Create if recorded => Ok(Fate::Close),
         Call::Create => {
-            let former = former.get(&owner.resource).map_or(&[][..], Vec::as_slice);
-            let looked = looker.for_created(ty, &owner, &draft.key, former).await?;
+            let looked = looker.for_created(ty, &owner, &draft.key, &former).await?;
             Ok(match looked {
                 // Half made: it is finished, not taken for whole.
                 Looked::Ours(_) if open.resume.is_some() => Fate::Repeat,
@@ -168,8 +170,7 @@ async fn fate(
         // The write that takes an object over, of which nothing is recorded before: with our tags
         // it was carried out.
         Call::Update => {
-            let former = former.get(&owner.resource).map_or(&[][..], Vec::as_slice);
-            let looked = looker.for_created(ty, &owner, &draft.key, former).await?;
+            let looked = looker.for_created(ty, &owner, &draft.key, &former).await?;
             Ok(match looked {
                 Looked::Ours(found) => Fate::Made(Box::new(Record {
                     in_doubt: ty.updates,

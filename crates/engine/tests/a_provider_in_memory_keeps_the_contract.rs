@@ -3,7 +3,7 @@
 
 mod support;
 
-use notation_model::{Owner, Params};
+use notation_model::{Map, Owner, Params, Value};
 use notation_provider::contract::{self, Sample};
 use support::{Cloud, program::text, shop};
 
@@ -17,20 +17,26 @@ fn owner(resource: &str) -> Owner {
 
 #[tokio::test]
 async fn the_cloud_in_memory_and_the_one_in_a_folder_keep_the_contract() {
-    let samples: Vec<Sample> = ["sim/Worker", "sim/Thing", "sim/Frozen"]
-        .map(|ty| {
-            let field = if ty == "sim/Worker" { "code" } else { "value" };
-            let params =
-                |value: &str| Params::from([("Name", text("shop-dev-x")), (field, text(value))]);
-            let updated = (ty != "sim/Frozen").then(|| params("two"));
-            Sample::new(
-                ty.parse().unwrap(),
-                params("one"),
-                updated,
-                [owner("x"), owner("y")],
-            )
-        })
-        .into();
+    let named =
+        |field: &str, value: Value| Params::from([("Name", text("shop-dev-x")), (field, value)]);
+    let kept = |name: &str| Value::Map(Map::from([("type", text("kv")), ("name", text(name))]));
+    let mut bound = named("code", text("two"));
+    bound.insert("bindings", Value::List(vec![kept("one"), kept("two")]));
+    let samples: Vec<Sample> = [
+        ("sim/Worker", named("code", text("one")), Some(bound)),
+        (
+            "sim/Thing",
+            named("value", text("one")),
+            Some(named("note", text("instead"))),
+        ),
+        ("sim/Frozen", named("value", text("one")), None),
+        ("sim/Blind", Params::from([("value", text("one"))]), None),
+    ]
+    .map(|(ty, created, updated)| {
+        let owners = [owner("x"), owner("y")];
+        Sample::new(ty.parse().unwrap(), created, updated, owners)
+    })
+    .into();
     let sleep = |duration| -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(tokio::time::sleep(duration))
     };

@@ -8,6 +8,7 @@ mod map;
 mod name;
 mod naming;
 mod output;
+mod owner;
 mod reads;
 mod record;
 mod resource_type;
@@ -24,8 +25,9 @@ pub use map::Map;
 pub use name::{
     AppName, DeploymentId, EntryName, NameError, ResourceId, SecretName, StageName, TypeName,
 };
-pub use naming::{Charset, GeneratedName, NameKind, Naming, Owner, OwnerTags};
+pub use naming::{Charset, GeneratedName, NameKind, Naming};
 pub use output::{OutputPath, OutputRef, Segment};
+pub use owner::{Earlier, Owner, OwnerTags, owner_tags};
 pub use reads::NoOutput;
 pub use record::{Incarnation, Record, RecordedEdge, Shape, Standing};
 pub use resource_type::{Field, FieldKind, Look, Names, Presence, ResourceType, Role, TypeSet};

@@ -1,8 +1,8 @@
-//! Generated names and owner tags (RFC 0005, RFC 0010).
+//! Generated names (RFC 0005).
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{DeploymentId, ResourceId};
+use crate::Owner;
 
 /// How a type's names are generated and what its service allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,60 +78,6 @@ pub struct GeneratedName {
     pub name: String,
     /// The full name did not fit the service.
     pub cut: bool,
-}
-
-/// To whom a created object belongs (RFC 0010). All but the generation decide ownership.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
-    /// App, stage and entry.
-    pub deployment: DeploymentId,
-    /// The resource.
-    pub resource: ResourceId,
-    /// Which incarnation.
-    pub generation: u32,
-}
-
-/// Owner tags as key and value, in a fixed order.
-pub type OwnerTags = [(&'static str, String); 5];
-
-impl Owner {
-    /// `notation:app` .. `notation:generation` (`engine.md` §9, *Tags*).
-    pub fn tags(&self) -> OwnerTags {
-        [
-            ("notation:app", self.deployment.app.to_string()),
-            ("notation:stage", self.deployment.stage.to_string()),
-            ("notation:entry", self.deployment.entry.to_string()),
-            ("notation:resource", self.resource.to_string()),
-            ("notation:generation", self.generation.to_string()),
-        ]
-    }
-
-    /// Whether tags that were read name this owner, whatever the generation. `former` are
-    /// earlier ids of the resource.
-    pub fn owns<'a>(&self, tag: impl Fn(&str) -> Option<&'a str>, former: &[ResourceId]) -> bool {
-        let [app, stage, entry, _, _] = self.tags();
-        let deployment = [app, stage, entry]
-            .iter()
-            .all(|(key, value)| tag(key) == Some(value));
-        let resource = tag("notation:resource");
-        deployment
-            && (resource == Some(self.resource.as_str())
-                || former.iter().any(|id| resource == Some(id.as_str())))
-    }
-
-    /// Whether tags that were read name somebody else. A tag that is missing names nobody.
-    pub fn is_contradicted<'a>(
-        &self,
-        tag: impl Fn(&str) -> Option<&'a str>,
-        former: &[ResourceId],
-    ) -> bool {
-        let complete = self.tags();
-        let whole = |key: &str| {
-            let own = complete.iter().find(|(own, _)| *own == key);
-            tag(key).or(own.map(|(_, value)| value.as_str()))
-        };
-        !self.owns(whole, former)
-    }
 }
 
 impl Naming {

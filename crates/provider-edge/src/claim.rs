@@ -78,11 +78,6 @@ impl Claim {
         self.tags == tags(owner)
     }
 
-    /// This deployment and this resource, whatever the generation.
-    pub fn belongs_to(&self, owner: &Owner) -> bool {
-        owner.owns(|key| self.tags.get(key).map(String::as_str), &[])
-    }
-
     /// Made by the creation with this token.
     pub fn made_by(&self, token: &str) -> bool {
         self.token.as_deref() == Some(mark(token).as_str())
@@ -127,7 +122,7 @@ mod tests {
             generation: 3,
             ..owner
         };
-        assert!(read.belongs_to(&later) && !read.is_of(&later));
+        assert!(!read.is_of(&later));
     }
 
     #[test]

@@ -351,7 +351,7 @@ impl Provider for EdgeProvider {
 /// What somebody else made under the name since we recorded it is not ours to remove.
 fn belongs(ctx: &OpContext<'_>, script: &str, seen: &Seen) -> Result<(), OpError> {
     match &seen.claim {
-        Some((_, claim)) if !claim.tags.is_empty() && !claim.belongs_to(&ctx.owner) => {
+        Some((_, claim)) if ctx.is_anothers(&claim.tags) => {
             let tag = |key: &str| claim.tags.get(key).map_or("?", String::as_str);
             Err(OpError::Refused {
                 message: format!(

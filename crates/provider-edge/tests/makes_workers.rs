@@ -216,6 +216,7 @@ async fn what_cannot_be_is_refused_before_anything_is_made() {
         attempt: 1,
         resume: None,
         owner: owner("shop:dev:main", "api", 0),
+        earlier: Default::default(),
         assets: &notation_provider::NoAssets,
     };
     let refused = lab.edge.create(&ctx, &ty(), &params).await;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use notation_model::{Asset, Owner};
+use notation_model::{Asset, Earlier, Owner};
 
 /// Makes one provider call repeatable: the same for every retry of one intent, also by a later
 /// run, and never used for another intent (`engine.md` §7). 32 lower-case hex digits.
@@ -61,10 +61,22 @@ pub struct OpContext<'a> {
     pub attempt: u32,
     /// Data of the last `Waiting` answer to this intent.
     pub resume: Option<serde_json::Value>,
-    /// To whom the object belongs.
+    /// To whom the object belongs: a create and an update write its tags. An object that is
+    /// there may have others still, see [`OpContext::is_anothers`].
     pub owner: Owner,
+    /// What the tags of the object may say instead of its owner.
+    pub earlier: Earlier<'a>,
     /// Bytes of assets.
     pub assets: &'a dyn Assets,
+}
+
+impl OpContext<'_> {
+    /// Whether an object with these tags is somebody else's, who made it under the name after ours
+    /// was gone. It is not when they are what an earlier write left: of an id that the resource
+    /// had before, of whoever had the object when a person took it over, or none at all.
+    pub fn is_anothers(&self, tags: &BTreeMap<String, String>) -> bool {
+        self.owner.is_anothers(tags, self.earlier)
+    }
 }
 
 impl fmt::Debug for OpContext<'_> {
@@ -73,6 +85,7 @@ impl fmt::Debug for OpContext<'_> {
             .field("token", &self.token)
             .field("attempt", &self.attempt)
             .field("owner", &self.owner)
+            .field("earlier", &self.earlier)
             .finish_non_exhaustive()
     }
 }

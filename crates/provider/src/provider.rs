@@ -45,7 +45,8 @@ impl<T> Progress<T> {
 pub struct Object {
     /// Its key at the provider.
     pub key: String,
-    /// Outputs; parameters are added by the engine where the provider leaves them out.
+    /// Every output that the object has: what is left out stays unknown to whatever refers to it.
+    /// Parameters are added by the engine where the provider leaves them out.
     pub outputs: Params,
 }
 
@@ -65,14 +66,16 @@ pub struct Found {
 pub enum LookFor<'a> {
     /// The object with this key.
     Key(&'a str),
-    /// The object whose tags name this owner (generation included).
+    /// The object whose tags name exactly this owner, generation included. Ids that the resource
+    /// had before are looked for one by one.
     Mine(&'a Owner),
 }
 
 /// What an update changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Update<'a> {
-    /// All parameters as they shall be.
+    /// All parameters as they shall be: one that is left out is unset, or gets its default. It is
+    /// how a binding is taken off again.
     pub params: &'a Params,
     /// Parameters last applied.
     pub prior: &'a Params,
@@ -85,6 +88,12 @@ pub struct Update<'a> {
 /// Owes the engine: no call retries by itself; every error is one of [`OpError`]; a call with a
 /// token that was already carried out answers as the first one did, where the type says that
 /// creation is idempotent; secrets never enter an error or a log.
+///
+/// *Whose an object is*, where its type has tags: they are those of the last write. `owner` of a
+/// call is whose the object shall be from now on. The two differ after a resource was renamed,
+/// which writes nothing, and after a person took over somebody else's object. It is the engine
+/// that decides whose an object is, before it calls. A provider that looks once more asks
+/// [`OpContext::is_anothers`], and never compares tags with `owner` itself.
 #[async_trait]
 pub trait Provider: Send + Sync {
     /// First part of its type names, e.g. `edge`.
@@ -100,7 +109,8 @@ pub trait Provider: Send + Sync {
 
     /// Creates the object and returns its key and outputs.
     ///
-    /// Owes: never overwrites an object that exists (`Exists`, with its tags).
+    /// Owes: never overwrites an object that exists (`Exists`, with its tags); writes the tags of
+    /// the owner.
     async fn create(
         &self,
         ctx: &OpContext<'_>,
@@ -116,7 +126,11 @@ pub trait Provider: Send + Sync {
         look: LookFor<'_>,
     ) -> Result<Option<Found>, OpError>;
 
-    /// Brings an object to these parameters and returns its outputs.
+    /// Brings an object to these parameters and returns its outputs, all of them, as a read would
+    /// show them.
+    ///
+    /// Owes: unsets what the parameters leave out; writes the tags of the owner, also when nothing
+    /// else changes; the key stays.
     async fn update(
         &self,
         ctx: &OpContext<'_>,
@@ -126,6 +140,9 @@ pub trait Provider: Send + Sync {
     ) -> Result<Progress<Object>, OpError>;
 
     /// Removes an object. `NotFound` counts as success for the engine.
+    ///
+    /// May refuse what [`OpContext::is_anothers`] says is somebody else's, and nothing else for its
+    /// tags' sake.
     async fn delete(
         &self,
         ctx: &OpContext<'_>,

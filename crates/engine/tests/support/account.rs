@@ -181,6 +181,15 @@ impl Account {
         name: &str,
         ctx: &OpContext<'_>,
     ) -> Result<Option<Progress<T>>, OpError> {
+        // As a cloud that removes nothing of others: an object's tags are of its last write.
+        if let ("update" | "delete", Some(thing)) = (op, self.objects.get(name))
+            && ctx.is_anothers(&thing.tags)
+        {
+            let resource = thing.tags.get("notation:resource");
+            let message = format!("{name} belongs to {}", resource.map_or("?", String::as_str));
+            self.refusals.push(message.clone());
+            return Err(OpError::Refused { message });
+        }
         let token = ctx.token.to_string();
         let ticket = self.tickets.get(&token).copied();
         match self.take_fault(op, name) {

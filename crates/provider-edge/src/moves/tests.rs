@@ -36,6 +36,7 @@ fn wanted(ask: Ask) -> Wanted {
             resource: "api".parse().unwrap(),
             generation: 0,
         },
+        earlier: Default::default(),
         assets: &NoAssets,
     };
     let map = |members: Vec<(&str, Value)>| {

@@ -21,7 +21,7 @@ use axum::{
     response::Response,
 };
 use notation_host::{Grant, Host, HostConfig, NoDataPlane, Scope};
-use notation_model::{Asset, Map, Owner, Params, SecretValue, TypeName, Value};
+use notation_model::{Asset, Earlier, Map, Owner, Params, SecretValue, TypeName, Value};
 use notation_provider::{
     Found, LookFor, MemoryAssets, NoAssets, Object, OpContext, OpError, Progress, Provider as _,
     Token, Update,
@@ -357,6 +357,7 @@ pub fn ctx(worker: &Worker, token: &str) -> OpContext<'static> {
         attempt: 1,
         resume: None,
         owner: worker.owner.clone(),
+        earlier: Earlier::default(),
         assets: if worker.has_bytes {
             assets(worker)
         } else {
@@ -367,10 +368,17 @@ pub fn ctx(worker: &Worker, token: &str) -> OpContext<'static> {
 
 /// Kept for the life of the process; a test has few.
 fn assets(worker: &Worker) -> &'static MemoryAssets {
+    Box::leak(Box::new(assets_of(&[worker])))
+}
+
+/// The bytes of all their code.
+pub fn assets_of(workers: &[&Worker]) -> MemoryAssets {
     let mut assets = MemoryAssets::default();
-    assets.insert(worker.code.as_bytes());
+    for worker in workers {
+        assets.insert(worker.code.as_bytes());
+    }
     assets.insert(MAP.as_bytes());
-    Box::leak(Box::new(assets))
+    assets
 }
 
 pub fn ty() -> TypeName {

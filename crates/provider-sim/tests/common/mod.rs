@@ -122,6 +122,7 @@ pub fn ctx(token: &str) -> OpContext<'static> {
         attempt: 1,
         resume: None,
         owner: owner("a", 0),
+        earlier: Default::default(),
         assets: &NoAssets,
     }
 }

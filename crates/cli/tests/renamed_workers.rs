@@ -1,0 +1,130 @@
+//! A Worker at an edge host whose resource got another id: a renaming writes nothing, so the host
+//! knows it by the id of before.
+#![allow(clippy::unwrap_used, reason = "its helpers are test code")]
+
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+use serde_json::Value as Json;
+use support::{Project, Ran};
+
+/// The runtime is fetched once for all tests.
+fn cache() -> String {
+    std::env::var("NOTATION_CACHE_DIR")
+        .unwrap_or_else(|_| format!("{}/runtime-cache", env!("CARGO_TARGET_TMPDIR")))
+}
+
+/// A project whose local host is stopped at the end.
+struct Hosted(Project);
+
+impl Hosted {
+    fn new() -> Hosted {
+        let mut project = Project::new();
+        project.set("NOTATION_CACHE_DIR", &cache());
+        project.write(
+            "src/w.ts",
+            "export default { fetch() { return new Response(\"here\"); } };\n",
+        );
+        Hosted(project)
+    }
+
+    /// Deploys these statements.
+    fn deploy(&self, statements: &str, flags: &[&str]) -> Ran {
+        let imports = "import { Worker } from \"@notation/edge\";\nconst main = \"src/w.ts\";\n";
+        self.0.program(&format!("{imports}{statements}"));
+        let deploy = ["deploy", "main", "--stage", "dev", "--yes"];
+        self.0.run(&[&deploy[..], flags].concat())
+    }
+
+    /// Names of the Workers that the host has.
+    fn workers(&self) -> Vec<String> {
+        let all = self.resources();
+        let workers = all.iter().filter(|one| one["kind"] == "ModuleWorker");
+        let names = workers.map(|one| one["name"].as_str().unwrap().to_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    fn resources(&self) -> Vec<Json> {
+        let status = self.0.run(&["--json", "host", "status"]).exits(0);
+        let status = status.event("host");
+        assert_eq!(status["running"], true);
+        status["resources"].as_array().unwrap().clone()
+    }
+}
+
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        self.0.run(&["host", "stop"]);
+    }
+}
+
+fn worker(id: &str, formerly: &[&str]) -> String {
+    named(id, formerly, "")
+}
+
+/// With more of a config than its code.
+fn named(id: &str, formerly: &[&str], more: &str) -> String {
+    let main = "main: \"src/w.ts\"";
+    format!(
+        "new Worker({{ id: \"{id}\", formerly: {formerly:?}, config: {{ {main}, {more} }} }});\n"
+    )
+}
+
+#[test]
+fn it_is_destroyed_and_leaves_when_it_is_taken_out_of_the_program() {
+    let hosted = Hosted::new();
+    for twice in [false, true] {
+        for destroyed in [true, false] {
+            hosted.deploy(&worker("api", &[]), &[]).exits(0);
+            hosted.deploy(&worker("gateway", &["api"]), &[]).exits(0);
+            if twice {
+                hosted.deploy(&worker("front", &["gateway"]), &[]).exits(0);
+            }
+            assert_eq!(hosted.workers(), ["shop-dev-api"]);
+            match destroyed {
+                true => hosted.0.destroy().exits(0),
+                false => hosted.deploy("", &[]).exits(0),
+            };
+            assert_eq!(hosted.resources(), Vec::<Json>::new());
+        }
+    }
+}
+
+#[test]
+fn it_is_replaced_under_a_generated_and_under_a_written_name() {
+    let hosted = Hosted::new();
+    for more in ["", "ScriptName: \"front\""] {
+        hosted.deploy(&named("api", &[], more), &[]).exits(0);
+        let renamed = named("gateway", &["api"], more);
+        hosted.deploy(&renamed, &[]).exits(0);
+        hosted
+            .deploy(&renamed, &["--replace", "gateway"])
+            .exits(0)
+            .says("gateway");
+        assert_eq!(hosted.workers().len(), 1);
+        hosted.deploy(&renamed, &[]).exits(0).says("Nothing to do");
+        hosted.0.destroy().exits(0);
+        assert_eq!(hosted.resources(), Vec::<Json>::new());
+    }
+}
+
+#[test]
+fn in_a_cycle_it_is_reverted_and_destroyed() {
+    let hosted = Hosted::new();
+    let pair = |id: &str, formerly: &[&str]| {
+        let one = worker(id, formerly);
+        let other = worker("auth", &[]);
+        format!(
+            "const one = {one}const auth = {other}\
+             one.contribute({{ bindings: [{{ name: \"AUTH\", service: auth.ScriptName }}] }});\n\
+             auth.contribute({{ bindings: [{{ name: \"ONE\", service: one.ScriptName }}] }});\n"
+        )
+    };
+    hosted.deploy(&pair("api", &[]), &[]).exits(0);
+    hosted.deploy(&pair("gateway", &["api"]), &[]).exits(0);
+    assert_eq!(hosted.workers(), ["shop-dev-api", "shop-dev-auth"]);
+    hosted.0.destroy().exits(0);
+    assert_eq!(hosted.resources(), Vec::<Json>::new());
+}
