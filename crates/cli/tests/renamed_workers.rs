@@ -111,20 +111,26 @@ fn it_is_replaced_under_a_generated_and_under_a_written_name() {
 }
 
 #[test]
-fn in_a_cycle_it_is_reverted_and_destroyed() {
+fn in_a_cycle_it_is_destroyed_and_leaves_without_its_peer() {
     let hosted = Hosted::new();
-    let pair = |id: &str, formerly: &[&str]| {
-        let one = worker(id, formerly);
+    let pair = |one: &str| {
         let other = worker("auth", &[]);
         format!(
-            "const one = {one}const auth = {other}\
-             one.contribute({{ bindings: [{{ name: \"AUTH\", service: auth.ScriptName }}] }});\n\
-             auth.contribute({{ bindings: [{{ name: \"ONE\", service: one.ScriptName }}] }});\n"
+            "const one = {one}const other = {other}\
+one.contribute({{ bindings: [{{ name: \"OTHER\", service: other.ScriptName }}] }});\n\
+other.contribute({{ bindings: [{{ name: \"ONE\", service: one.ScriptName }}] }});\n"
         )
     };
-    hosted.deploy(&pair("api", &[]), &[]).exits(0);
-    hosted.deploy(&pair("gateway", &["api"]), &[]).exits(0);
-    assert_eq!(hosted.workers(), ["shop-dev-api", "shop-dev-auth"]);
-    hosted.0.destroy().exits(0);
-    assert_eq!(hosted.resources(), Vec::<Json>::new());
+    for leaves in [true, false] {
+        hosted.deploy(&pair(&worker("api", &[])), &[]).exits(0);
+        let renamed = pair(&worker("gateway", &["api"]));
+        hosted.deploy(&renamed, &[]).exits(0);
+        assert_eq!(hosted.workers(), ["shop-dev-api", "shop-dev-auth"]);
+        if leaves {
+            hosted.deploy(&worker("auth", &[]), &[]).exits(0);
+            assert_eq!(hosted.workers(), ["shop-dev-auth"]);
+        }
+        hosted.0.destroy().exits(0);
+        assert_eq!(hosted.resources(), Vec::<Json>::new());
+    }
 }
