@@ -42,7 +42,7 @@ impl Job {
         let before = self.before.as_ref();
         Earlier {
             taken_from: before.and_then(|record| record.taken_from.as_deref()),
-            ..Earlier::of(&self.draft)
+            ..self.draft.earlier()
         }
     }
 }

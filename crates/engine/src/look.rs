@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use notation_model::{Earlier, Look, Owner, Record, ResourceId, ResourceType, TypeName};
+use notation_model::{Look, Owner, Record, ResourceId, ResourceType, TypeName};
 use notation_provider::{Found, LookFor, OpError};
 
 use crate::{Session, asked::asked, limits::Limits, sensitive::Sensitive};
@@ -194,7 +194,7 @@ pub(crate) fn is_ours(
     record: &Record,
     tags: &BTreeMap<String, String>,
 ) -> bool {
-    let earlier = Earlier::of(record);
+    let earlier = record.earlier();
     // Without an update nothing could give back the tags that somebody took off.
     let kept = || !ty.updates && !owner.is_anothers(tags, earlier);
     !ty.tags || owner.owns_object(tags, earlier) || kept()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
-use notation_model::{Earlier, Incarnation, Look, Owner, Record, ResourceType};
+use notation_model::{Incarnation, Look, Owner, Record, ResourceType};
 use notation_planner::{Observation, Observed};
 use notation_provider::{Found, LookFor};
 
@@ -107,7 +107,7 @@ async fn read<'r>(
             return (Observation::Gone, Tagged::Fine);
         };
         let ours = is_ours(&found);
-        let lost = !ours && !record.gone && !owner.is_anothers(&found.tags, Earlier::of(record));
+        let lost = !ours && !record.gone && !owner.is_anothers(&found.tags, record.earlier());
         if !ours && !lost {
             let owner = owner_text(&found.tags);
             return (Observation::Foreign { owner }, Tagged::Fine);

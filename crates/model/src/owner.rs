@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{DeploymentId, Record, ResourceId};
+use crate::{DeploymentId, ResourceId};
 
 /// To whom a created object belongs (RFC 0010). All but the generation decide ownership.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,15 +81,7 @@ pub struct Earlier<'a> {
     pub taken_from: Option<&'a str>,
 }
 
-impl<'a> Earlier<'a> {
-    /// What a record tells of it.
-    pub fn of(record: &'a Record) -> Earlier<'a> {
-        Earlier {
-            former: &record.former,
-            taken_from: record.taken_from.as_deref(),
-        }
-    }
-
+impl Earlier<'_> {
     fn is_taken_from(&self, tags: &BTreeMap<String, String>) -> bool {
         self.taken_from == Some(&*owner_tags(tags))
     }

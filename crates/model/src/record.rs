@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Marks, Params, ResourceId, Text, TypeName, Value, Via};
+use crate::{Earlier, Marks, Params, ResourceId, Text, TypeName, Value, Via};
 
 /// One physical life of a resource; a replacement is a new one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,6 +94,14 @@ pub struct RecordedEdge {
 }
 
 impl Record {
+    /// What the tags of its object may say instead of its owner.
+    pub fn earlier(&self) -> Earlier<'_> {
+        Earlier {
+            former: &self.former,
+            taken_from: self.taken_from.as_deref(),
+        }
+    }
+
     /// True when the recorded config (the placeholder) itself names the incarnation.
     pub fn config_names(&self, target: &Incarnation) -> bool {
         self.edges
