@@ -31,6 +31,7 @@ use crate::{
 pub fn store(config: &ProjectConfig) -> Result<Arc<dyn StateStore>, Failure> {
     let url = env::var("NOTATION_STATE")
         .ok()
+        .filter(|url| !url.is_empty())
         .or_else(|| config.state.clone());
     let path = match url {
         None => config.root.join(".notation").join("state.db"),

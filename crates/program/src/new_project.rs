@@ -41,10 +41,16 @@ const GITIGNORE: &str = include_str!("../../../sdk/template/gitignore");
 /// Returns the files written, in order. Errors: files of that name are there already (one problem
 /// that names them all; nothing is written), or one cannot be written.
 pub fn init_project(dir: &Path, app: &AppName) -> Result<Vec<PathBuf>, Vec<Problem>> {
+    let is_taken = |name: &Path| match name.parent() {
+        Some(folder) if folder != Path::new("") => {
+            dir.join(name).exists() || dir.join(folder).is_file()
+        }
+        _ => dir.join(name).exists(),
+    };
     let taken: Vec<&str> = FILES
         .iter()
         .map(|(name, _)| *name)
-        .filter(|name| dir.join(name).exists())
+        .filter(|name| is_taken(Path::new(name)))
         .collect();
     if !taken.is_empty() {
         let problem = Problem::new(

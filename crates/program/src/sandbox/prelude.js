@@ -224,6 +224,22 @@
     );
   };
 
+  // These look for their argument in what the program knows, whatever file calls them. Whether a
+  // collection has a reference itself is known; whether it has its value, or a text with it, is not.
+  const watchSearch = (prototype, name, isRefused) => {
+    const search = prototype[name];
+    const { [name]: watched } = {
+      [name](value) {
+        if (isRefused(value)) ask("search", value, undefined, undefined, name);
+        return Reflect.apply(search, this, [value]);
+      },
+    };
+    Object.defineProperty(prototype, name, { ...Object.getOwnPropertyDescriptor(prototype, name), value: watched });
+  };
+  watchSearch(RegExp.prototype, "test", isUnknown);
+  watchSearch(Set.prototype, "has", isUnknownText);
+  watchSearch(Map.prototype, "has", isUnknownText);
+
   // Snapshots: values as data, at the moment they are given. Tags: ["l", items], ["m", members],
   // ["o", resource, path], ["s", secret], ["j", parts].
   const expression = (reference) =>

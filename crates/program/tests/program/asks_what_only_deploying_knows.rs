@@ -283,6 +283,33 @@ fn every_question_is_refused_at_the_words_it_asks_about() {
 }
 
 #[test]
+fn what_looks_for_its_argument_is_refused_on_its_line() {
+    let cases = [
+        ("use(/^eu/.test(a.region));", "`test` cannot look for it"),
+        ("use(/x/.test(`x${a.arn}`));", "`test` cannot look for it"),
+        (
+            "use(new Set(['x']).has(`${a.arn}`));",
+            "`has` cannot look for it",
+        ),
+        (
+            "use(new Map([['x', 1]]).has(`${a.region}`));",
+            "`has` cannot look for it",
+        ),
+    ];
+    for (statement, says) in cases {
+        let problem = refusal(statement);
+        assert_eq!(problem.code, codes::REFERENCE_AS_VALUE, "{problem}");
+        assert!(problem.message.contains(says), "{statement}: {problem}");
+        let line = problem.place.as_ref().unwrap().origin.line;
+        assert_eq!(line, 8, "{statement}");
+    }
+    let fine = Project::with_entry(&format!(
+        "{BEFORE}use(/^a/.test('abc') && new Set(['x']).has('x') && new Map([[1, 2]]).has(1) && new Set([a.arn]).has(a.arn));\n"
+    ));
+    assert!(fine.evaluate().is_ok());
+}
+
+#[test]
 fn a_question_far_away_names_its_file_and_its_callers() {
     let project = Project::with_entry(
         "import { Worker } from \"@notation/sim\";\nimport { label } from \"./label\";\nconst a = new Worker({ id: \"a\" });\nexport const x = label(a.arn);\n",

@@ -36,6 +36,15 @@ fn nothing_that_is_there_is_overwritten() {
 }
 
 #[test]
+fn nothing_is_written_where_a_file_stands_for_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("infra"), "mine").unwrap();
+    let problems = init_project(folder.path(), &"a".parse().unwrap()).unwrap_err();
+    assert_eq!(problems[0].code, codes::FILE_EXISTS);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn types_are_laid_again_and_a_tsconfig_of_ones_own_stays() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("tsconfig.json"), "{}").unwrap();
