@@ -353,4 +353,14 @@ fn a_second_entry_is_warned_in_the_plan_and_told_the_owner_by_the_deploy() {
         .exits(3)
         .says("shop:dev:api");
     assert_eq!(shop.objects().len(), 1);
+    // Who takes it over is told whose it is.
+    let adopting = ["--json", "plan", "jobs", "--adopt", "role"];
+    let plan = on(&shop, "dev", &adopting).exits(0).event("plan");
+    let note = &plan["notes"][0];
+    assert_eq!(note["code"], "name_taken_over", "{plan}");
+    assert_eq!(plan["notes"].as_array().unwrap().len(), 1, "{plan}");
+    assert_eq!(
+        note["message"],
+        "role takes shop-dev-role over from role of shop:dev:api: it is written as this program asks, and is lost to shop:dev:api"
+    );
 }

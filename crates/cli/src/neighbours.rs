@@ -17,7 +17,7 @@ pub async fn notes(
     adopt: &BTreeSet<ResourceId>,
 ) -> Result<Vec<Note>, Failure> {
     let types = session::types();
-    let wanted = names(planned, &types, adopt);
+    let wanted = names(planned, &types);
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
@@ -39,7 +39,10 @@ pub async fn notes(
                 .filter_map(|record| {
                     let space = types.get(&record.ty)?.identity_space.as_str();
                     let wanted = wanted.get(&(space, record.key.as_str()))?;
-                    Some(owned(wanted, record, &id))
+                    Some(match adopt.contains(*wanted) {
+                        true => taken_over(wanted, record, &id),
+                        false => owned(wanted, record, &id),
+                    })
                 }),
         );
     }
@@ -51,7 +54,6 @@ pub async fn notes(
 fn names<'a>(
     planned: &'a Planned,
     types: &'a TypeSet,
-    adopt: &BTreeSet<ResourceId>,
 ) -> BTreeMap<(&'a str, &'a str), &'a ResourceId> {
     let name = |intended: &'a Intended| {
         let ty = types.get(&intended.ty)?;
@@ -72,7 +74,6 @@ fn names<'a>(
             Subject::Incarnation(incarnation) => Some(incarnation),
             Subject::Cycle(_) => None,
         })
-        .filter(|incarnation| !adopt.contains(&incarnation.resource))
         .filter_map(|incarnation| {
             let intended = planned.plan.intended.get(incarnation)?;
             Some((name(intended)?, &incarnation.resource))
@@ -109,6 +110,19 @@ fn owned(wanted: &ResourceId, record: &Record, owner: &DeploymentId) -> Note {
         message: format!(
             "the name of {wanted}, {}, belongs to {} of {owner}; deploying stops there unless it is \
              given up first",
+            record.key, record.incarnation
+        ),
+        about: Vec::new(),
+    }
+}
+
+fn taken_over(wanted: &ResourceId, record: &Record, owner: &DeploymentId) -> Note {
+    Note {
+        code: "name_taken_over",
+        resource: Some(wanted.clone()),
+        message: format!(
+            "{wanted} takes {} over from {} of {owner}: it is written as this program asks, and is \
+             lost to {owner}",
             record.key, record.incarnation
         ),
         about: Vec::new(),
