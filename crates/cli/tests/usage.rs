@@ -182,6 +182,13 @@ fn check_refuses_what_no_plan_takes() {
             3,
             vec!["infra/main.ts:3:1"],
         ),
+        (
+            "const b = new Worker({ id: \"b\", config: {} });\nnew Worker({ id: \"a\", config: { Name: `n-${b.secret}` } });\n",
+            "plan::secret_key",
+            "`Name` names a and is made of a secret, b.secret",
+            4,
+            vec!["infra/main.ts:4:1"],
+        ),
     ] {
         let shop = Project::new();
         shop.program(&format!("{worker}{program}"));

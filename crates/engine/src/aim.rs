@@ -87,6 +87,7 @@ pub(crate) fn aim<'r>(
         moment: write.moment,
     };
     let resolved = resolve(ty, intended, shape, &seen)?;
+    in_clear(ty, &write.incarnation.resource, &resolved.params)?;
     if let Some(record) = before {
         let changed = differing(ty, &record.applied, &resolved.params);
         if let Some(end) = replacement(run, ty, write.incarnation, intended, &changed) {
@@ -151,6 +152,21 @@ fn known(params: &Params) -> Result<(), StepEnd> {
         Some(unknown) => Err(StepEnd::failed(StepError::Unknown {
             what: unknown.text.to_string(),
         })),
+    }
+}
+
+/// No name is given that is a secret, wherever that came from: it becomes the key of a record.
+fn in_clear(ty: &ResourceType, resource: &ResourceId, params: &Params) -> Result<(), StepEnd> {
+    let key = ty.key_field();
+    let name = key.and_then(|(field, _)| Some((field, params.get(field)?)));
+    match name {
+        Some((field, name)) if !name.sensitive().is_empty() => {
+            Err(StepEnd::failed(StepError::SecretKey {
+                resource: resource.clone(),
+                field: field.to_owned(),
+            }))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -229,6 +229,14 @@ pub enum StepError {
         /// How people see it.
         what: String,
     },
+    /// A name that turned out to be a secret: it would be shown, and stored in clear.
+    #[error("`{field}` names {resource} and is made of a secret")]
+    SecretKey {
+        /// Which resource.
+        resource: ResourceId,
+        /// Which field.
+        field: String,
+    },
     /// The object vanished while it was worked on.
     #[error("the object is gone")]
     Vanished,
@@ -280,6 +288,7 @@ impl StepError {
             }
             StepError::Unannounced { .. } => "run::unannounced",
             StepError::Unknown { .. } | StepError::Panicked(_) | StepError::Bug(_) => "run::bug",
+            StepError::SecretKey { .. } => "plan::secret_key",
             StepError::Vanished => "run::vanished",
         }
     }
@@ -336,6 +345,9 @@ impl StepError {
             }
             StepError::Unknown { .. } | StepError::Bug(_) => {
                 "this is a bug of the engine; state is consistent".into()
+            }
+            StepError::SecretKey { field, .. } => {
+                format!("give `{field}` in clear, or leave it out to have a name generated")
             }
             StepError::Vanished => "run the command again: it will be made again".into(),
         }

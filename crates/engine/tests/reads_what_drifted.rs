@@ -3,8 +3,11 @@
 
 mod support;
 
-use notation_engine::{forget, import, plan, refresh};
+use std::sync::Arc;
+
+use notation_engine::{Report, forget, import, plan, refresh};
 use notation_model::{Expr, SecretName, SecretValue, Value};
+use notation_state::MemoryStore;
 use support::{
     Bench, Program,
     program::{id, out, resource, text, worker},
@@ -202,4 +205,33 @@ async fn what_is_found_where_the_program_wants_a_secret_is_a_secret() {
     .unwrap();
     let state = bench.store.load(&bench.session.deployment).await.unwrap();
     assert!(!format!("{state:?}").contains("s3cret"));
+}
+
+#[tokio::test]
+async fn a_name_that_turns_out_to_be_a_secret_is_not_given() {
+    let store = Arc::new(MemoryStore::new());
+    let bench = Bench::with(Default::default(), support::shop(), store.clone());
+    bench.cloud.hide_arns();
+    let name = Expr::Join(vec![text("n-").into(), out("b", "arn")]);
+    let program = Program::new([worker("b"), worker("a").set("Name", name)]);
+    let refused = |report: &Report| {
+        let failed: Vec<_> = report.failed.iter().map(|step| &step.error).collect();
+        assert_eq!(failed.len(), 1, "{failed:?}");
+        assert_eq!(failed[0].code(), "plan::secret_key");
+        failed[0].to_string()
+    };
+    let report = bench.deploy(&program).await.unwrap();
+    let said = refused(&report);
+    assert_eq!(said, "`Name` names a and is made of a secret");
+    assert_eq!(bench.cloud.writes(), ["create b{}"]);
+    let state = bench.store.load(&bench.session.deployment).await.unwrap();
+    let journal = store.journal(&bench.session.deployment);
+    let written = format!("{journal:?} {state:?} {report:?}");
+    assert!(!written.contains("arn:shop-dev-b"), "{written}");
+    assert!(state.open.is_empty(), "nothing was announced of it");
+    // Known by now, it is refused before anything is done.
+    let error = bench.deploy(&program).await.unwrap_err();
+    assert_eq!(error.code(), "plan::secret_key");
+    let said = error.to_string();
+    assert_eq!(said, "`Name` names a and is made of a secret, b.arn");
 }

@@ -9,6 +9,7 @@ use crate::{
     declared::{Declared, declared},
     lacking,
     problem::{Claimant, Referrer},
+    secrecy::{Secrecy, secret_key},
     unbreakable::unopened,
 };
 
@@ -17,7 +18,7 @@ use crate::{
 /// Errors: everything that every plan of it is refused for, whatever state there is, in
 /// declaration order, loops last.
 pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<PlanProblem>> {
-    let problems = problems(desired, &declared(desired, types));
+    let problems = problems(desired, types, &declared(desired, types));
     if problems.is_empty() {
         Ok(())
     } else {
@@ -26,8 +27,13 @@ pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<PlanProb
 }
 
 /// Everything that is wrong with the program alone, in declaration order, loops last.
-pub(crate) fn problems(program: &DesiredGraph, declared: &[Declared<'_>]) -> Vec<PlanProblem> {
+pub(crate) fn problems(
+    program: &DesiredGraph,
+    types: &TypeSet,
+    declared: &[Declared<'_>],
+) -> Vec<PlanProblem> {
     let mut problems = Vec::new();
+    let secrecy = Secrecy::of(program, types);
     for Declared {
         desired,
         ty,
@@ -51,7 +57,7 @@ pub(crate) fn problems(program: &DesiredGraph, declared: &[Declared<'_>]) -> Vec
         problems.extend(lacking::of_resource(desired, ty, program, declared));
         problems.extend(second_values(desired, ty));
         problems.extend(missing_fields(desired, ty));
-        problems.extend(secret_key(desired, ty));
+        problems.extend(secret_key(desired, ty, secrecy));
     }
     problems.extend(lacking::of_exports(program, declared));
     problems.extend(claimed_twice(program));
@@ -122,16 +128,6 @@ fn second_values(desired: &Desired, ty: &ResourceType) -> Vec<PlanProblem> {
         }
     }
     problems
-}
-
-fn secret_key(desired: &Desired, ty: &ResourceType) -> Option<PlanProblem> {
-    let (field, _) = ty.key_field()?;
-    let is_secret = !desired.config.get(field)?.secrets().is_empty();
-    is_secret.then(|| PlanProblem::SecretKey {
-        resource: desired.id.clone(),
-        field: field.to_owned(),
-        origin: desired.origin.clone(),
-    })
 }
 
 fn missing_fields(desired: &Desired, ty: &ResourceType) -> Vec<PlanProblem> {

@@ -23,6 +23,7 @@ mod pairing;
 mod past;
 mod play;
 mod program;
+mod secrecy;
 mod steps;
 mod target;
 mod unbreakable;
@@ -52,6 +53,7 @@ pub use plan::{
 };
 pub use planning::plan;
 pub use problem::{Claimant, LoopMember, PlanError, PlanProblem, Referrer, UnbreakableLoop};
+pub use secrecy::Secrecy;
 pub use settle::{Culprit, Reader, SettleHistory, SettleWrite, Unsettled, culprits};
 pub use summary::Summary;
 

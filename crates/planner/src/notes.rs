@@ -6,8 +6,13 @@ use indexmap::IndexMap;
 use notation_model::{OutputRef, Segment, Shape, Value};
 
 use crate::{
-    Change, Note, Plan, Role, Step, StepKey, Subject, loopless::Loopless, outlook::Survey,
-    play::Play, problem::list, view::Moment,
+    Change, Note, Plan, Role, Step, StepKey, Subject,
+    loopless::Loopless,
+    outlook::Survey,
+    play::Play,
+    problem::list,
+    secrecy::{Secrecy, in_clear},
+    view::Moment,
 };
 
 /// Everything that the plan alone does not say, in declaration order.
@@ -81,6 +86,20 @@ pub(crate) fn notes(
                     .map(|field| field_of(id, field))
                     .collect(),
             );
+        }
+        if survey.is_written(number) {
+            let secrecy = Secrecy::of(survey.input.desired, survey.input.types);
+            for (field, instead) in in_clear(wanted.desired, wanted.ty, secrecy) {
+                say(
+                    "secret_in_clear",
+                    format!(
+                        "`{field}` of {id} is given a secret and is no secret field of {}: it is \
+                         kept in clear there; use `{instead}`",
+                        wanted.ty.name
+                    ),
+                    vec![field_of(id, field)],
+                );
+            }
         }
         if waypoints[number] && outlook.kept.is_none() {
             let bare = survey

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use notation_model::{Incarnation, Record, ResourceId, Value};
+use notation_model::{Expr, Incarnation, Record, ResourceId, Value};
 
 use crate::{
     Note, Plan, PlanError, PlanInput, PlanProblem, Transition,
@@ -20,6 +20,7 @@ use crate::{
     past::{self, History},
     play::{self, Play, is_protected},
     program::Program,
+    secrecy::given,
     steps::{Lives, Writing, put_intended, put_steps},
     target::{self, Scope},
 };
@@ -30,7 +31,7 @@ use crate::{
 /// that keeps this state from being brought there. Source: `engine.md` §10.
 pub fn plan(input: &PlanInput<'_>) -> Result<Plan, PlanError> {
     let declared = declared(input.desired, input.types);
-    fail_on(judge::problems(input.desired, &declared))?;
+    fail_on(judge::problems(input.desired, input.types, &declared))?;
     let mut history = past::history(input);
     let whole = Program::whole(input.desired, &declared);
     fail_on(target::unknown_ids(input, &whole, &history))?;
@@ -151,6 +152,7 @@ pub(crate) fn paired<'p, 'a>(
     loop {
         let survey = pair(input, program, history, forced.clone())
             .map_err(|problems| PlanError { problems })?;
+        fail_on(secret_keys(&survey))?;
         fail_on(duplicates(&survey))?;
         let mut play = play::play(&survey, in_scope);
         let mut waived_here = waived_lives(&play, &waived);
@@ -257,6 +259,27 @@ fn waived_lives(play: &Play, waived: &BTreeSet<(usize, usize)>) -> BTreeSet<(usi
         .filter(|(who, _)| play.lives[*who].is_kept())
         .filter_map(|(who, past)| Some((*who, play.life_of_past[*past]?)))
         .collect()
+}
+
+/// Refuses names that turn out to be secrets by what is recorded, or was found: a provider may
+/// answer one where its type does not say so.
+fn secret_keys(survey: &Survey<'_, '_>) -> Vec<PlanProblem> {
+    let keys = survey.outlooks.iter().map(|outlook| &outlook.key);
+    let wanted = survey.program.wanted.iter().zip(keys);
+    let secret =
+        wanted.filter(|(_, key)| key.as_ref().is_some_and(|key| !key.sensitive().is_empty()));
+    let problems = secret.filter_map(|(wanted, _)| {
+        let (field, _) = wanted.ty.key_field()?;
+        let written = given(wanted.desired, field).flat_map(Expr::references);
+        let made_of = written.map(|(_, source)| source.to_string()).next();
+        Some(PlanProblem::SecretKey {
+            resource: wanted.desired.id.clone(),
+            field: field.to_owned(),
+            made_of: made_of.unwrap_or_else(|| "(secret)".to_owned()),
+            origin: wanted.desired.origin.clone(),
+        })
+    });
+    problems.collect()
 }
 
 /// Two desired resources with one identity (`engine.md` §1).

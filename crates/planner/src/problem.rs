@@ -198,12 +198,14 @@ pub enum PlanProblem {
         origin: Origin,
     },
     /// A name made of a secret: names are shown, stored in clear and sent in addresses.
-    #[error("`{field}` names {resource} and is made of a secret")]
+    #[error("`{field}` names {resource} and is made of a secret, {made_of}")]
     SecretKey {
         /// Which resource.
         resource: ResourceId,
         /// Which field.
         field: String,
+        /// The part that is, as the program has it: `secret(KEY)`, `b.token`.
+        made_of: String,
         /// Where the resource was constructed.
         origin: Origin,
     },

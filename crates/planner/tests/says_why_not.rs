@@ -2,7 +2,8 @@
 
 mod world;
 
-use notation_planner::PlanOptions;
+use notation_model::{DesiredGraph, Expr, Map, OutputRef, SecretValue, Segment, Value};
+use notation_planner::{PlanOptions, PlanProblem, judge};
 use world::program::{self, program};
 use world::{World, check::check_detail as check};
 
@@ -32,9 +33,115 @@ plan::unbreakable_loop: b and a depend on each other and none of them can start 
 #[test]
 fn a_secret_is_no_name() {
     check!(plan "a W Name=$KEY; b W secret=$KEY", @"
-plan::secret_key: `Name` names a and is made of a secret
+plan::secret_key: `Name` names a and is made of a secret, secret(KEY)
   help: give `Name` in clear, or leave it out to have a name generated
 ");
+}
+
+#[test]
+fn what_refers_to_a_secret_is_no_name() {
+    // A field that is sensitive by its type, given or not; and parameters made of a secret, at
+    // any distance.
+    check!(plan "a W Name<b.secret; b W; c W Name<d.value; d T value<e.value; e T value=$KEY", @"
+plan::secret_key: `Name` names a and is made of a secret, b.secret
+  help: give `Name` in clear, or leave it out to have a name generated
+plan::secret_key: `Name` names c and is made of a secret, d.value
+  help: give `Name` in clear, or leave it out to have a name generated
+");
+    for fine in [
+        "a W Name<b.arn; b W secret=$KEY",
+        "a W Name<b.code; b W secret<c.secret; c W",
+    ] {
+        assert!(World::default().plan(fine).is_ok(), "{fine}");
+    }
+}
+
+#[test]
+fn of_a_map_with_a_secret_only_that_is_no_name() {
+    let value = |text: &str| Expr::Known(Value::text(text));
+    let hidden = Value::Secret(SecretValue::new(Value::text("geheim")));
+    let members = [
+        ("K", Expr::Secret("KEY".parse().unwrap())),
+        ("L", value("x")),
+    ];
+    let named = |member: &str| {
+        let mut graph = program("a W; b T");
+        let members = members.iter().cloned();
+        let map = Map::from_iter(members);
+        graph.resources[1].config.insert("value", Expr::Map(map));
+        let path = ["value", member].map(|name| Segment::Key(name.into()));
+        let path = path
+            .into_iter()
+            .filter(|part| *part != Segment::Key("".into()));
+        let resource = program::id("b");
+        let reference = Expr::Output(OutputRef {
+            resource,
+            path: path.collect(),
+        });
+        let name = Expr::Join(vec![value("n-"), reference]);
+        graph.resources[0].config.insert("Name", name);
+        graph
+    };
+    let refused = |graph: &DesiredGraph| judge(graph, &world::types()).err().map(told);
+    assert_eq!(refused(&named("L")), None);
+    for (member, made_of) in [("K", "b.value.K"), ("", "b.value")] {
+        let told = refused(&named(member)).unwrap();
+        assert_eq!(
+            told,
+            format!("`Name` names a and is made of a secret, {made_of}")
+        );
+    }
+    let mut given = program("a W; b W");
+    let known = Expr::Known(hidden);
+    given.resources[0].config.insert("Name", known.clone());
+    let contribution = notation_model::Contribution {
+        field: "Name".into(),
+        value: known,
+        origin: given.resources[1].origin.clone(),
+    };
+    given.resources[1].contributions.push(contribution);
+    assert_eq!(
+        refused(&given).unwrap(),
+        "`Name` names a and is made of a secret, (secret)\n\
+         `Name` names b and is made of a secret, (secret)"
+    );
+}
+
+#[test]
+fn references_that_lead_in_a_circle_are_followed_once() {
+    let mut graph = program("a T; b T; c W Name<a.value");
+    for (from, to) in [(0, "b"), (1, "a")] {
+        let path = ["value", "deeper"].map(|name| Segment::Key(name.into()));
+        let resource = program::id(to);
+        let path = path.into_iter().collect();
+        let reference = Expr::Output(OutputRef { resource, path });
+        graph.resources[from].config.insert("value", reference);
+    }
+    let problems = judge(&graph, &world::types()).unwrap_err();
+    let codes: Vec<&str> = problems.iter().map(|problem| problem.code()).collect();
+    assert_eq!(codes, ["plan::unbreakable_loop"]);
+}
+
+#[test]
+fn a_name_found_to_be_a_secret_is_not_shown() {
+    let mut world = World::of("b W fixed");
+    let hidden = Value::Secret(SecretValue::new(Value::text("geheim")));
+    for record in world.records.values_mut() {
+        record.outputs.insert("arn", hidden.clone());
+    }
+    for object in world.cloud.objects.values_mut() {
+        object.outputs.insert("arn", hidden.clone());
+    }
+    let told = world.detail("b W fixed; a W Name<b.arn; c W Name=geheim");
+    insta::assert_snapshot!(told, @"
+plan::secret_key: `Name` names a and is made of a secret, b.arn
+  help: give `Name` in clear, or leave it out to have a name generated
+");
+}
+
+fn told(problems: Vec<PlanProblem>) -> String {
+    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    told.join("\n")
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub struct Account {
     /// Makes calls that run at the same time end in another order; 0 in none.
     pub chance: u64,
     pub no_reads: bool,
+    /// `arn` is answered as a secret, which its type does not tell.
+    pub secret_arns: bool,
     pub gates: Vec<Gate>,
 }
 

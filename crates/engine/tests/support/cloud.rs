@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use notation_model::{Owner, Params, ResourceType, TypeName, Value};
+use notation_model::{Owner, Params, ResourceType, SecretValue, TypeName, Value};
 use notation_provider::{
     Found, HeldBy, LookFor, Object, OpContext, OpError, Progress, Provider, Update,
 };
@@ -47,6 +47,11 @@ impl Cloud {
 
     pub fn forget_faults(&self) {
         self.account().faults.clear();
+    }
+
+    /// From now on the `arn` of what is made is a secret.
+    pub fn hide_arns(&self) {
+        self.account().secret_arns = true;
     }
 
     /// How many faults are still to come.
@@ -255,6 +260,12 @@ impl Provider for Cloud {
                 ("versionId", Value::text("v1")),
             ]),
         };
+        let mut outputs = outputs;
+        if account.secret_arns
+            && let Some(arn) = outputs.get_mut("arn")
+        {
+            *arn = Value::Secret(SecretValue::new(arn.clone()));
+        }
         account.objects.insert(
             name.clone(),
             Thing {

@@ -74,7 +74,7 @@ fn compare(world: &World, text: &str, options: &PlanOptions) -> bool {
 
 fn compare_plan(input: &PlanInput<'_>, text: &str) -> bool {
     let declared = declared(input.desired, input.types);
-    if !judge::problems(input.desired, &declared).is_empty() {
+    if !judge::problems(input.desired, input.types, &declared).is_empty() {
         return false;
     }
     let mut history = past::history(input);
