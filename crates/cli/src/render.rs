@@ -8,6 +8,7 @@ pub mod outputs;
 pub mod page;
 pub mod plan_json;
 pub mod plan_text;
+pub mod recorded;
 pub mod report;
 pub mod transition;
 pub mod value;

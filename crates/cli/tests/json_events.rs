@@ -252,4 +252,28 @@ fn plan_says_by_its_status_whether_there_is_something_to_do() {
     shop.run(&plan).exits(5);
     shop.deploy().exits(0);
     shop.run(&plan).exits(0);
+    // What is only recorded counts: the next plan depends on it.
+    shop.program(
+        "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"bb\", formerly: [\"a\"], protect: true, config: {} });\n",
+    );
+    shop.run(&plan).exits(5);
+    let planned = in_shape(
+        shop.run(&["--json", "plan", "main", "--stage", "dev"])
+            .exits(0),
+    );
+    let planned = planned.event("plan");
+    let recorded =
+        json!([{ "resource": "bb", "formerly": "a", "protect": true, "placeholder": null }]);
+    assert_eq!(planned["recorded"], recorded);
+    assert_eq!(planned["summary"]["recorded"], 1);
+    assert_eq!(planned["steps"], json!([]));
+    shop.run(&["deploy", "main", "--stage", "dev"])
+        .exits(2)
+        .says("usage::needs_yes");
+    let deploy = ["--json", "deploy", "main", "--stage", "dev", "--yes"];
+    let deployed = in_shape(shop.run(&deploy).exits(0));
+    assert_eq!(deployed.event("report")["recorded"], recorded);
+    shop.run(&plan).exits(0);
+    shop.program("export const nothing = 1;\n");
+    shop.run(&plan).exits(1).says("plan::protected");
 }

@@ -50,6 +50,64 @@ fn a_new_pair_at_120_columns() {
 }
 
 #[test]
+fn what_is_only_recorded() {
+    let shop = Project::new();
+    let program = "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", config: {} });\nnew Worker({ id: \"b\", config: {} });\nexport const n = 1;\n";
+    shop.program(program).deploy().exits(0);
+    let marked = program
+        .replace("id: \"a\"", "id: \"a\", protect: true")
+        .replace(
+            "id: \"b\"",
+            "id: \"longer\", formerly: [\"b\"], placeholder: \"never\"",
+        );
+    shop.program(&marked.replace("n = 1", "n = 2"));
+    insta::assert_snapshot!(plan(&shop, "80"), @"
+shop:dev:main
+
+  recorded
+  ~ a        becomes protected
+  ~ longer   is b under its new name; must never be a placeholder
+
+  outputs
+  ~ n   1 → 2
+
+Plan: 2 resources to record, 1 output to change, 0 resources unchanged
+");
+    let said = shop.deploy().exits(0).said();
+    let last = said.lines().skip_while(|line| *line != "Recorded:");
+    let last: Vec<&str> = last
+        .map(|line| line.split(" in ").next().unwrap())
+        .collect();
+    insta::assert_snapshot!(last.join("\n"), @"
+Recorded:
+  a        becomes protected
+  longer   is b under its new name; must never be a placeholder
+
+Done: 2 recorded, 1 output changed
+");
+    shop.program(&marked);
+    let said = shop.deploy().exits(0).said();
+    assert!(said.contains("Done: 1 output changed in "), "{said}");
+}
+
+#[test]
+fn a_secret_where_it_is_kept_in_clear() {
+    let shop = Project::new();
+    shop.write(
+        "src/api.ts",
+        "export default { fetch() { return new Response(\"hi\"); } };\n",
+    );
+    shop.set_secret("KEY", "hunter2\n");
+    let program = "import { secret } from \"@notation/core\";\nimport { Worker } from \"@notation/edge\";\nconst api = new Worker({ id: \"api\", config: { main: \"src/api.ts\", vars: { ISSUER: \"me\" }, secrets: { K: secret(\"KEY\") } } });\n";
+    shop.program(program);
+    assert!(!plan(&shop, "200").contains("warning"));
+    shop.program(&format!("{program}new Worker({{ id: \"auth\", config: {{ main: \"src/api.ts\", vars: {{ K: `${{api.secrets.K}}-` }} }} }});\n"));
+    let text = plan(&shop, "200");
+    let warnings = text.lines().filter(|line| line.contains("warning"));
+    insta::assert_snapshot!(warnings.collect::<Vec<_>>().join("\n"), @"  warning  `vars` of auth is given a secret and is no secret field of edge/Worker: it is kept in clear there; use `secrets`");
+}
+
+#[test]
 fn a_changed_and_a_removed_resource() {
     let shop = Project::new();
     shop.program(&format!(

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{ResourceId, TypeName};
-use notation_planner::{Step, StepKey, Subject, Transition};
+use notation_planner::{Recorded, Step, StepKey, Subject, Transition};
 
 use crate::{
     Blocked, BlockedStep, DoneStep, EngineEvent, FailedStep, StepError, StepEvent,
@@ -24,6 +24,8 @@ pub(crate) struct Played {
     /// Objects of ours that no record knows; everything is planned once more.
     pub met: Vec<Met>,
     pub interrupted: bool,
+    /// Ids and marks that are recorded now.
+    pub recorded: Vec<Recorded>,
 }
 
 /// Where every step stands.

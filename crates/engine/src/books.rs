@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{Incarnation, Record, Value};
-use notation_planner::Subject;
+use notation_planner::{Recorded, Subject};
 use notation_state::Change;
 
 use crate::{StepError, run::Run};
@@ -62,6 +62,31 @@ pub(crate) async fn open_books(run: &Run) -> Result<(), StepError> {
         return Ok(());
     }
     run.line.append(entries, changes).await
+}
+
+/// Of what the plan was to record of ids and marks, what is recorded by now: marks of what is
+/// written come with its write, which may have failed.
+pub(crate) fn recorded_by_now(run: &Run) -> Vec<Recorded> {
+    let world = run.world();
+    let announced = run.plan.recorded.iter().cloned();
+    let as_recorded = announced.map(|one| {
+        let first = Incarnation {
+            resource: one.resource.clone(),
+            generation: 0,
+        };
+        let last = world
+            .live
+            .range(first..)
+            .take_while(|(incarnation, _)| incarnation.resource == one.resource)
+            .last();
+        let marks = last.map(|(_, record)| record.marks).unwrap_or_default();
+        Recorded {
+            protect: one.protect.filter(|now| *now == marks.protect),
+            never_bare: one.never_bare.filter(|now| *now == marks.never_bare),
+            ..one
+        }
+    });
+    as_recorded.filter(|one| !one.is_nothing()).collect()
 }
 
 /// After a run that did everything: the exports, and intents of earlier runs that no step had to

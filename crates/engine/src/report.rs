@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use notation_model::{Incarnation, ResourceId, TypeName, Value};
-use notation_planner::{StepKey, Transition, Unsettled};
+use notation_planner::{Recorded, StepKey, Transition, Unsettled};
 use notation_provider::OpError;
 use notation_state::StoreError;
 
@@ -21,10 +21,14 @@ pub struct Report {
     pub failed: Vec<FailedStep>,
     /// Steps that were not tried since one before them failed.
     pub blocked: Vec<BlockedStep>,
+    /// Ids and marks that were recorded, with a call or without one.
+    pub recorded: Vec<Recorded>,
     /// Why the end of the run could not be recorded, when no step failed of that.
     pub not_recorded: Option<Arc<StoreError>>,
     /// What the entry exports; what was exported before when the run did not finish.
     pub outputs: BTreeMap<String, Value>,
+    /// How many exports the run changed.
+    pub changed_outputs: usize,
     /// How long it took.
     pub took: Duration,
 }

@@ -15,7 +15,7 @@ use crate::{
     DoneStep, EngineError, EngineEvent, FailedStep, Planned, Report, RunStatus, StepError,
     StepEvent,
     board::Played,
-    books::{close_books, open_books},
+    books::{close_books, open_books, recorded_by_now},
     planned::{as_observed, make_plan},
     play::play,
     recover::not_recorded,
@@ -79,6 +79,7 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
         total.done.extend(played.done);
         total.failed.extend(played.failed);
         total.interrupted |= played.interrupted;
+        total.recorded.extend(recorded_by_now(&run));
         let stops = total.interrupted || line.stops();
         let met = played.met;
         let anew = !played.replace.is_empty() || !met.is_empty();
@@ -246,11 +247,15 @@ async fn finish(
     let line = &run.line;
     let mut failed = total.failed;
     let mut outputs = before.clone();
+    let mut changed_outputs = 0;
     let undone = !total.blocked.is_empty() || unwritten.is_some();
     if failed.is_empty() && !undone && !total.interrupted {
         let now = exports(run, &before);
         match close_books(run, &before, &now).await {
-            Ok(()) => outputs = now,
+            Ok(()) => {
+                changed_outputs = differences(&before, &now);
+                outputs = now;
+            }
             Err(error) => unwritten = Some(error),
         }
     }
@@ -282,14 +287,25 @@ async fn finish(
         done: total.done,
         failed,
         blocked: total.blocked,
+        recorded: total.recorded,
         not_recorded: None,
         outputs,
+        changed_outputs,
         took: Duration::from_millis(took_ms),
     };
     if let Some(StepError::Store(error)) = unwritten {
         report.unrecorded(error);
     }
     report
+}
+
+/// How many exports are new, gone or another value.
+fn differences(before: &BTreeMap<String, Value>, now: &BTreeMap<String, Value>) -> usize {
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    names
+        .into_iter()
+        .filter(|name| before.get(*name) != now.get(*name))
+        .count()
 }
 
 /// The exports as they are now; one that reads something that was not deployed (`--target`)

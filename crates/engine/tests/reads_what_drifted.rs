@@ -5,11 +5,13 @@ mod support;
 
 use std::sync::Arc;
 
-use notation_engine::{Report, forget, import, plan, refresh};
+use notation_engine::{Report, deploy, forget, import, plan, refresh};
 use notation_model::{Expr, SecretName, SecretValue, Value};
+use notation_planner::Recorded;
 use notation_state::MemoryStore;
 use support::{
-    Bench, Program,
+    Bench, Fault, Program,
+    cloud::What,
     program::{id, out, resource, text, worker},
 };
 
@@ -234,4 +236,42 @@ async fn a_name_that_turns_out_to_be_a_secret_is_not_given() {
     assert_eq!(error.code(), "plan::secret_key");
     let said = error.to_string();
     assert_eq!(said, "`Name` names a and is made of a secret, b.arn");
+}
+
+#[tokio::test]
+async fn a_report_tells_what_was_recorded_and_nothing_of_what_failed() {
+    let bench = Bench::new();
+    bench
+        .done(&Program::new([worker("a"), worker("b"), worker("c")]))
+        .await;
+    let mut graph = Program::new([worker("a"), worker("bb"), worker("c").set("code", "2")]).graph();
+    for (id, desired) in &mut graph.resources {
+        desired.marks.protect = true;
+        if id.as_str() == "bb" {
+            desired.formerly.push(support::program::id("b"));
+        }
+    }
+    let planned = plan(&bench.session, &graph, &bench.options).await.unwrap();
+    let of = |resource: &str, formerly: Option<&str>| Recorded {
+        resource: id(resource),
+        formerly: formerly.map(id),
+        protect: Some(true),
+        never_bare: None,
+    };
+    let all = [of("a", None), of("bb", Some("b")), of("c", None)];
+    assert_eq!(planned.plan.recorded, all);
+    assert_eq!(planned.plan.unchanged, 0);
+    // The mark of c comes with its write.
+    bench.cloud.fault(Fault::new("update", "c", What::Fail, 1));
+    let graph = Arc::new(graph);
+    let report = deploy(&bench.session, graph.clone(), &bench.options)
+        .await
+        .unwrap();
+    assert_eq!(report.recorded, all[..2]);
+    let report = deploy(&bench.session, graph.clone(), &bench.options)
+        .await
+        .unwrap();
+    assert_eq!(report.recorded, all[2..]);
+    let report = deploy(&bench.session, graph, &bench.options).await.unwrap();
+    assert_eq!(report.recorded, []);
 }

@@ -40,6 +40,7 @@ mod loopless;
 mod loops;
 mod plan;
 mod problem;
+mod recorded;
 mod summary;
 
 pub use decide::{Act, decide, differing, fixed_among, reverted};
@@ -49,7 +50,7 @@ pub use params::{
 };
 pub use plan::{
     Change, Cycle, CycleKey, Forecast, Goal, Intended, Note, Observation, Observed, Plan,
-    PlanInput, PlanOptions, Prior, Role, Step, StepKey, Subject, Transition, Why,
+    PlanInput, PlanOptions, Prior, Recorded, Role, Step, StepKey, Subject, Transition, Why,
 };
 pub use planning::plan;
 pub use problem::{Claimant, LoopMember, PlanError, PlanProblem, Referrer, UnbreakableLoop};

@@ -112,10 +112,43 @@ pub struct Plan {
     /// Records to drop in the commit of `restated`: found gone and not made again, or renamed
     /// (`formerly`; the record under its new id is in `restated`).
     pub forgotten: Vec<Incarnation>,
-    /// Resources that are as they should be: no step of theirs writes or may write.
+    /// What people wrote that is recorded otherwise: ids and marks, with a call of the resource or
+    /// without one. By id.
+    pub recorded: Vec<Recorded>,
+    /// Resources that are as they should be: no step of theirs writes or may write, and nothing of
+    /// theirs is in `recorded`.
     pub unchanged: usize,
     /// Exports of the program, resolved after the run.
     pub exports: BTreeMap<String, Expr>,
+}
+
+/// What will be recorded otherwise of one resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Which one, by its id of today.
+    pub resource: ResourceId,
+    /// The id under which it is recorded, when that is another one.
+    pub formerly: Option<ResourceId>,
+    /// Whether it is protected from now on, when that changes.
+    pub protect: Option<bool>,
+    /// Whether it must never be a placeholder from now on, when that changes.
+    pub never_bare: Option<bool>,
+}
+
+impl Recorded {
+    pub(crate) fn of(resource: &ResourceId) -> Recorded {
+        Recorded {
+            resource: resource.clone(),
+            formerly: None,
+            protect: None,
+            never_bare: None,
+        }
+    }
+
+    /// Whether there is nothing.
+    pub fn is_nothing(&self) -> bool {
+        self.formerly.is_none() && self.protect.is_none() && self.never_bare.is_none()
+    }
 }
 
 /// What a staying incarnation shall be.
@@ -326,7 +359,8 @@ pub struct Cycle {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// e.g. `placeholder_live`, `unavailable_while_replaced`, `name_cut`, `waived_holder`,
-    /// `drift`, `unknown_type`, `left_in_place`, `may_replace`, `greedy_choice`.
+    /// `drift`, `unknown_type`, `left_in_place`, `may_replace`, `secret_in_clear`,
+    /// `greedy_choice`.
     pub code: &'static str,
     /// Whom it is about.
     pub resource: Option<ResourceId>,

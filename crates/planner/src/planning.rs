@@ -20,6 +20,7 @@ use crate::{
     past::{self, History},
     play::{self, Play, is_protected},
     program::Program,
+    recorded::recorded,
     secrecy::given,
     steps::{Lives, Writing, put_intended, put_steps},
     target::{self, Scope},
@@ -345,6 +346,7 @@ fn finish(lives: Lives<'_, '_>, mut survey: Survey<'_, '_>) -> Result<Plan, Plan
         intended: BTreeMap::new(),
         restated: restated(&survey, play, &expected, lives.in_scope),
         forgotten: play::forgotten(survey.history, play, lives.in_scope),
+        recorded: recorded(&survey),
         unchanged: 0,
         exports: input.desired.exports.clone(),
     };

@@ -12,6 +12,7 @@ use crate::{
     order::{Rules, Which},
     outlook::Survey,
     play::{Life, Play},
+    recorded::whose,
 };
 
 /// What is in play and the rules over it.
@@ -249,10 +250,12 @@ pub(crate) fn put_intended(
     writing: &Writing,
     plan: &mut Plan,
 ) {
+    let recorded = whose(&plan.recorded);
     for (number, life) in lives.play.lives[..lives.play.staying].iter().enumerate() {
         let settles = life.cycle.is_some_and(|cycle| writing.cycles[cycle]);
         let rewrites = settles && survey.outlooks[number].may_rewrite;
-        if !writing.lives[number] && !rewrites {
+        let writes = writing.lives[number] || rewrites;
+        if !writes && !recorded.contains(&life.incarnation.resource) {
             plan.unchanged += 1;
         }
         if writing.lives[number] || settles {

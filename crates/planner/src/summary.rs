@@ -23,6 +23,8 @@ pub struct Summary {
     pub unchanged: usize,
     /// Steps that only a value known later decides.
     pub unknown: usize,
+    /// Resources of which ids or marks are recorded otherwise, whatever else is done with them.
+    pub recorded: usize,
 }
 
 impl Plan {
@@ -32,6 +34,7 @@ impl Plan {
         let mut summary = Summary {
             replace: replaced.len(),
             unchanged: self.unchanged,
+            recorded: self.recorded.len(),
             ..Summary::default()
         };
         let mut creates = replaced.clone();

@@ -215,6 +215,7 @@ fn the_summary_counts_each_write_once() {
             delete: 1,
             unchanged: 1,
             unknown: 0,
+            recorded: 0,
         }
     );
 }

@@ -94,7 +94,8 @@ fn an_update_in_doubt_is_written_in_full() {
 fn a_renamed_resource_goes_on_under_its_new_id_without_a_call() {
     let mut world = World::of("old W >b; b W >old");
     let text = "new W was:old >b; b W >new";
-    assert_eq!(world.line(text), "nothing");
+    // b names it otherwise from now on, which nobody wrote.
+    assert_eq!(world.line(text), "record new");
     world.deploy(text);
     let ids: Vec<&str> = world
         .records
@@ -107,6 +108,43 @@ fn a_renamed_resource_goes_on_under_its_new_id_without_a_call() {
     insta::assert_snapshot!(world.line(""), @"revert b, revert new, delete b, delete new");
     world.deploy("");
     assert!(world.cloud.objects.is_empty());
+}
+
+#[test]
+fn marks_that_change_are_part_of_a_plan() {
+    let mut world = World::of("a W >b; b W >a; c T; d T");
+    let text = "a W protect >b; b W never >a; c T value=1; d T";
+    let plan = world.plan(text).expect("it can be planned");
+    insta::assert_snapshot!(line(&plan), @"update c");
+    let told: Vec<_> = plan
+        .recorded
+        .iter()
+        .map(|one| (one.resource.as_str(), one.protect, one.never_bare))
+        .collect();
+    assert_eq!(told, [("a", Some(true), None), ("b", None, Some(true))]);
+    assert_eq!((plan.unchanged, plan.summary().recorded), (1, 2));
+    world.deploy(text);
+    assert_eq!(world.line(text), "nothing");
+    // Taken off again, and with an update of the same resource.
+    let text = "a W code=2 >b; b W >a; c T value=1; d T";
+    let plan = world.plan(text).expect("it can be planned");
+    let told: Vec<_> = plan
+        .recorded
+        .iter()
+        .map(|one| (one.resource.as_str(), one.protect, one.never_bare))
+        .collect();
+    assert_eq!(told, [("a", Some(false), None), ("b", None, Some(false))]);
+    world.deploy(text);
+    assert_eq!(world.line(text), "nothing");
+    // What is not part of the plan keeps its marks.
+    let options = PlanOptions {
+        target: [id("c")].into(),
+        ..PlanOptions::default()
+    };
+    assert_eq!(
+        world.line_with("a W protect >b; b W >a; c T value=1; d T", &options),
+        "nothing"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::render::{
     plan_text::{Shown, type_of},
-    transition,
+    recorded, transition,
 };
 
 /// Fields of the `plan` event.
@@ -19,6 +19,7 @@ pub fn plan(shown: Shown<'_>) -> Json {
         "steps": plan.steps.iter().map(|one| step(shown, one)).collect::<Vec<_>>(),
         "cycles": plan.cycles.iter().map(cycle).collect::<Vec<_>>(),
         "notes": shown.notes().map(note).collect::<Vec<_>>(),
+        "recorded": recorded::to_json(&plan.recorded),
         "outputs": shown.exports.iter().map(export).collect::<Vec<_>>(),
         "summary": {
             "create": summary.create,
@@ -28,6 +29,7 @@ pub fn plan(shown: Shown<'_>) -> Json {
             "delete": summary.delete,
             "unchanged": summary.unchanged,
             "unknown": summary.unknown,
+            "recorded": summary.recorded,
         },
     })
 }

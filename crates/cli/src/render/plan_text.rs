@@ -10,7 +10,7 @@ use notation_planner::{Change, Cycle, Goal, Note, Plan, Step, Subject, Summary, 
 use crate::render::{
     cell,
     change::{self, Line},
-    value,
+    recorded, value,
 };
 
 /// A plan with what is needed to show it.
@@ -61,7 +61,8 @@ impl<'a> Shown<'a> {
 
     /// Whether there is something to do, or may be.
     pub fn anything(&self) -> bool {
-        anything(&self.plan.summary()) || !self.exports.is_empty()
+        let recorded = !self.plan.recorded.is_empty();
+        anything(&self.plan.summary()) || recorded || !self.exports.is_empty()
     }
 
     /// Remarks for people: those of the plan, then the others.
@@ -126,6 +127,9 @@ fn summary_line(summary: &Summary) -> String {
             parts.push(format!("{number} {what}"));
         }
     }
+    if summary.recorded > 0 {
+        parts.push(format!("{} to record", summary.recorded));
+    }
     if summary.unknown > 0 {
         parts.push(format!("{} decided while running", summary.unknown));
     }
@@ -152,6 +156,13 @@ pub fn render(shown: Shown<'_>, layout: Layout) -> String {
         text.push('\n');
         write_rows(&mut text, &rows, layout);
     }
+    if !plan.recorded.is_empty() {
+        text.push_str("\n  recorded\n");
+        for row in recorded::rows(&plan.recorded, layout.width.saturating_sub(4)) {
+            let symbol = cell::paint(cell::UPDATE, "~");
+            text.push_str(&format!("  {symbol} {row}\n"));
+        }
+    }
     if !shown.exports.is_empty() {
         text.push_str("\n  outputs\n");
         write_exports(&mut text, shown.exports, layout);
@@ -164,18 +175,29 @@ pub fn render(shown: Shown<'_>, layout: Layout) -> String {
     text.push('\n');
     if anything(&summary) {
         text.push_str(&cell::paint(cell::BOLD, &summary_line(&summary)));
-    } else if shown.exports.is_empty() {
-        text.push_str(&nothing(&summary));
+    } else if shown.anything() {
+        text.push_str(&cell::paint(cell::BOLD, &quiet_line(shown, &summary)));
     } else {
-        let outputs = cell::count(shown.exports.len(), "output");
-        let line = format!(
-            "Plan: {outputs} to change, {} unchanged",
-            cell::count(summary.unchanged, "resource")
-        );
-        text.push_str(&cell::paint(cell::BOLD, &line));
+        text.push_str(&nothing(&summary));
     }
     text.push('\n');
     text
+}
+
+/// The last line of a plan without a step.
+fn quiet_line(shown: Shown<'_>, summary: &Summary) -> String {
+    let mut parts = Vec::new();
+    if summary.recorded > 0 {
+        let resources = cell::count(summary.recorded, "resource");
+        parts.push(format!("{resources} to record"));
+    }
+    if !shown.exports.is_empty() {
+        let outputs = cell::count(shown.exports.len(), "output");
+        parts.push(format!("{outputs} to change"));
+    }
+    let unchanged = cell::count(summary.unchanged, "resource");
+    parts.push(format!("{unchanged} unchanged"));
+    format!("Plan: {}", parts.join(", "))
 }
 
 /// What is said when there is nothing to do.
@@ -197,6 +219,8 @@ fn notes(shown: Shown<'_>, width: usize) -> String {
             | "left_in_place"
             | "drift"
             | "name_owned"
+            | "name_taken_over"
+            | "secret_in_clear"
             | "other_app" => ("warning", cell::UPDATE),
             _ => ("note", cell::SETTLE),
         };

@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::render::{
     cell,
     outputs::{self, Sensitive},
+    recorded,
     transition::{self, verb},
 };
 
@@ -60,6 +61,7 @@ pub fn to_json(report: &Report) -> Json {
         "done": done,
         "failed": failed,
         "blocked": blocked,
+        "recorded": recorded::to_json(&report.recorded),
         "outputs": outputs::to_json(&report.outputs, Sensitive::Hidden),
         "took_ms": u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
     })
@@ -71,7 +73,7 @@ pub fn to_text(report: &Report, width: usize) -> String {
     if !report.blocked.is_empty() {
         text.push_str("Not tried, since something before it failed:\n");
         let names: Vec<String> = report.blocked.iter().map(blocked).collect();
-        let shown = names.len().min(MOST_BLOCKED);
+        let shown = names.len().min(MOST_LISTED);
         let widest = names[..shown].iter().map(|name| cell::columns(name));
         let widest = widest.max().unwrap_or(0).min(width / 2);
         for (step, name) in report.blocked.iter().zip(&names[..shown]) {
@@ -86,6 +88,17 @@ pub fn to_text(report: &Report, width: usize) -> String {
         }
         if names.len() > shown {
             text.push_str(&format!("  and {} more\n", names.len() - shown));
+        }
+        text.push('\n');
+    }
+    if !report.recorded.is_empty() {
+        text.push_str("Recorded:\n");
+        let shown = report.recorded.len().min(MOST_LISTED);
+        for row in recorded::rows(&report.recorded[..shown], width.saturating_sub(2)) {
+            text.push_str(&format!("  {row}\n"));
+        }
+        if report.recorded.len() > shown {
+            text.push_str(&format!("  and {} more\n", report.recorded.len() - shown));
         }
         text.push('\n');
     }
@@ -110,7 +123,7 @@ pub fn to_text(report: &Report, width: usize) -> String {
 }
 
 /// More than these are counted only.
-const MOST_BLOCKED: usize = 20;
+const MOST_LISTED: usize = 20;
 
 /// What was not tried, in words people wrote.
 fn blocked(step: &BlockedStep) -> String {
@@ -142,10 +155,17 @@ fn counts(report: &Report) -> String {
         (Transition::Revert, "reverted"),
         (Transition::Delete, "deleted"),
     ];
-    let parts: Vec<_> = words
+    let mut parts: Vec<_> = words
         .iter()
         .filter_map(|(transition, word)| by.get(transition).map(|count| format!("{count} {word}")))
         .collect();
+    if !report.recorded.is_empty() {
+        parts.push(format!("{} recorded", report.recorded.len()));
+    }
+    if report.changed_outputs > 0 {
+        let outputs = cell::count(report.changed_outputs, "output");
+        parts.push(format!("{outputs} changed"));
+    }
     if parts.is_empty() {
         "nothing written".into()
     } else {

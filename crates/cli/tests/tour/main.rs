@@ -24,6 +24,7 @@ fn every_command_flag_event_and_exit_status_is_exercised() {
     a_project(&tour);
     deploying(&tour);
     records(&tour);
+    marks(&tour);
     by_hand(&tour);
     failing(&tour);
     holds(&tour);
@@ -126,6 +127,21 @@ fn records(tour: &Tour) {
         0,
     );
     tour.go("import main a shop-dev-a --stage dev", 1);
+}
+
+/// The job of the guide: whatever a deploy would record is something to do.
+fn marks(tour: &Tour) {
+    tour.fresh(ONE);
+    tour.go("deploy main --stage dev --yes", 0);
+    let marked = ONE.replace("id: \"a\"", "id: \"b\", formerly: [\"a\"], protect: true");
+    tour.shop.borrow().program(&marked);
+    tour.go("plan main --stage dev --fail-on-changes --out plan.json", 5)
+        .says("b   is a under its new name; becomes protected");
+    tour.go("deploy main --stage dev --yes --plan plan.json", 0)
+        .says("Done: 1 recorded in ");
+    tour.go("plan main --stage dev --fail-on-changes", 0);
+    tour.go("destroy main --stage dev --yes", 1)
+        .says("plan::protected");
 }
 
 fn by_hand(tour: &Tour) {

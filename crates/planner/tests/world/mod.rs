@@ -205,10 +205,15 @@ impl World {
     }
 }
 
-/// `create a (placeholder), create b, update a, settle`; a step that may write has a `?`.
+/// `create a (placeholder), create b, update a, settle`; a step that may write has a `?`. Without
+/// a step, `record a b` or `nothing`.
 pub fn line(plan: &Plan) -> String {
     if plan.steps.is_empty() {
-        return "nothing".to_owned();
+        let whose = plan.recorded.iter().map(|one| one.resource.as_str());
+        return match whose.collect::<Vec<_>>().join(" ") {
+            nobody if nobody.is_empty() => "nothing".to_owned(),
+            somebody => format!("record {somebody}"),
+        };
     }
     let words: Vec<String> = plan
         .steps
