@@ -1,16 +1,13 @@
 //! What one write of a step must do, decided from the plan and the newest outputs. Pure but for
 //! reading the world.
 
-use std::collections::BTreeSet;
-
 use notation_model::{
     Expr, Incarnation, Params, Record, ResourceId, ResourceType, Role as FieldRole, Shape,
 };
 use notation_planner::{
     Act, Goal, Intended, ParamsError, StepKey, contributions_of, decide, differing, fixed_among,
-    params_of,
+    params_of, read_from,
 };
-use notation_provider::OpError;
 
 use crate::{
     StepError,
@@ -86,8 +83,9 @@ pub(crate) fn aim<'r>(
         reader: intended,
         moment: write.moment,
     };
-    let resolved = resolve(ty, intended, shape, &seen)?;
-    in_clear(ty, &write.incarnation.resource, &resolved.params)?;
+    let resource = &write.incarnation.resource;
+    let resolved = resolve(ty, resource, intended, shape, &seen)?;
+    in_clear(ty, resource, &resolved.params)?;
     if let Some(record) = before {
         let changed = differing(ty, &record.applied, &resolved.params);
         if let Some(end) = replacement(run, ty, write.incarnation, intended, &changed) {
@@ -121,15 +119,12 @@ pub(crate) fn wanted<'r>(
 
 fn resolve(
     ty: &ResourceType,
+    resource: &ResourceId,
     intended: &Intended,
     shape: Shape,
     seen: &Seen<'_>,
 ) -> Result<Resolved, StepEnd> {
-    let refused = |error: ParamsError| {
-        StepEnd::failed(StepError::Provider(OpError::Refused {
-            message: error.to_string(),
-        }))
-    };
+    let refused = |error: ParamsError| StepEnd::failed(StepError::unfit(resource, error));
     let params = params_of(ty, intended, shape, seen).map_err(refused)?;
     known(&params)?;
     let config = params_of(ty, intended, Shape::Placeholder, seen).map_err(refused)?;
@@ -194,7 +189,10 @@ fn replacement(
         .iter()
         .all(|field| intended.may_replace.contains(field));
     let error = StepError::WouldReplace {
-        source_text: sources(intended, &fixed),
+        source_text: {
+            let fields: Vec<&str> = fixed.iter().map(String::as_str).collect();
+            read_from(&intended.config, &intended.contributions, &fields)
+        },
         resource: resource.clone(),
         fields: fixed.clone(),
     };
@@ -221,30 +219,5 @@ fn side_by_side(run: &Run, ty: &ResourceType, resource: &ResourceId, changed: &[
     match (declared.role, written) {
         (FieldRole::Computed, _) | (FieldRole::Param, None | Some(Expr::Name)) => true,
         (FieldRole::Param, Some(_)) => changed.iter().any(|name| name == field),
-    }
-}
-
-/// ` (read from b.id)`: what the fields read.
-fn sources(intended: &Intended, fields: &[String]) -> String {
-    let config = intended
-        .config
-        .iter()
-        .filter(|(name, _)| fields.iter().any(|field| *name == field))
-        .map(|(_, expr)| expr);
-    let contributed = intended
-        .contributions
-        .iter()
-        .filter(|contribution| fields.iter().any(|field| contribution.field == *field))
-        .map(|contribution| &contribution.value);
-    let read: BTreeSet<String> = config
-        .chain(contributed)
-        .flat_map(Expr::references)
-        .map(|(_, source)| source.to_string())
-        .collect();
-    if read.is_empty() {
-        String::new()
-    } else {
-        let read: Vec<String> = read.into_iter().collect();
-        format!(" (read from {})", read.join(", "))
     }
 }

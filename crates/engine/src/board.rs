@@ -41,6 +41,8 @@ pub(crate) struct Board<'r> {
     at_work: BTreeMap<Option<&'r TypeName>, usize>,
     /// When each step was given out, in milliseconds since 1970.
     started_ms: Vec<u64>,
+    /// Steps that one of their own writes failed: which.
+    failed_write: BTreeMap<usize, StepKey>,
     played: Played,
 }
 
@@ -64,6 +66,7 @@ impl<'r> Board<'r> {
             ready: BTreeMap::new(),
             at_work: BTreeMap::new(),
             started_ms: vec![0; steps.len()],
+            failed_write: BTreeMap::new(),
             played: Played::default(),
         };
         for (number, step) in steps.iter().enumerate() {
@@ -127,7 +130,14 @@ impl<'r> Board<'r> {
         if let Some(at_work) = self.at_work.get_mut(&ty) {
             *at_work -= 1;
         }
+        let (part, end) = match end {
+            StepEnd::Write { key, end } => (Some(key), *end),
+            end => (None, end),
+        };
+        let key = part.clone().unwrap_or_else(|| self.step(index).key.clone());
         match end {
+            // A write has no writes of its own.
+            StepEnd::Write { .. } => {}
             StepEnd::Done(_) => {
                 self.state[index] = State::Done;
                 for next in std::mem::take(&mut self.waiting_for[index]) {
@@ -147,16 +157,19 @@ impl<'r> Board<'r> {
                 transition,
                 attempt,
             } => {
-                let failed = self.failure(index, None, transition, attempt, error);
+                let failed = failure(key, None, transition, attempt, error);
                 self.tell_failed(index, &failed);
                 self.played.failed.push(failed);
                 self.state[index] = State::Failed;
+                if let Some(part) = part {
+                    self.failed_write.insert(index, part);
+                    self.blocked_by(index, index, Blocked::Waits);
+                }
                 self.run.line.failed();
                 self.block(index);
             }
             StepEnd::Met { incarnation, found } => {
                 self.state[index] = State::Waiting;
-                let key = self.step(index).key.clone();
                 self.tell_found(&key, index);
                 self.played.met.push(Met {
                     key,
@@ -169,30 +182,11 @@ impl<'r> Board<'r> {
                 error,
                 attempt,
             } => {
-                let failed =
-                    self.failure(index, Some(resource), Transition::Unknown, attempt, error);
+                let failed = failure(key, Some(resource), Transition::Unknown, attempt, error);
                 self.played.replace.push(failed);
                 self.state[index] = State::Failed;
                 self.block(index);
             }
-        }
-    }
-
-    fn failure(
-        &self,
-        index: usize,
-        resource: Option<ResourceId>,
-        transition: Transition,
-        attempt: u32,
-        error: StepError,
-    ) -> FailedStep {
-        let key = self.step(index).key.clone();
-        FailedStep {
-            resource: resource.unwrap_or_else(|| resource_of(&key)),
-            key,
-            transition,
-            attempt,
-            error,
         }
     }
 
@@ -234,10 +228,12 @@ impl<'r> Board<'r> {
 
     fn blocked_by(&mut self, index: usize, failed: usize, why: Blocked) {
         let key = self.step(index).key.clone();
+        let write = self.failed_write.get(&failed);
+        let by = write.unwrap_or(&self.step(failed).key).clone();
         self.played.blocked.push(BlockedStep {
             resource: resource_of(&key),
             key,
-            by: self.step(failed).key.clone(),
+            by,
             why,
         });
     }
@@ -261,5 +257,21 @@ impl<'r> Board<'r> {
         // What is planned once more is not left over.
         self.played.interrupted |= left_over && (interrupted || self.played.met.is_empty());
         self.played
+    }
+}
+
+fn failure(
+    key: StepKey,
+    resource: Option<ResourceId>,
+    transition: Transition,
+    attempt: u32,
+    error: StepError,
+) -> FailedStep {
+    FailedStep {
+        resource: resource.unwrap_or_else(|| resource_of(&key)),
+        key,
+        transition,
+        attempt,
+        error,
     }
 }

@@ -1,10 +1,13 @@
 //! What is written before the first step of a run and after its last one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use notation_model::{Incarnation, Record, Value};
+use notation_model::{DEEPEST_VALUE, Incarnation, Record, Value};
 use notation_planner::{Recorded, Subject};
-use notation_state::Change;
+use notation_state::{Change, StoreError};
 
 use crate::{StepError, run::Run};
 
@@ -97,6 +100,9 @@ pub(crate) async fn close_books(
     exports: &BTreeMap<String, Value>,
 ) -> Result<(), StepError> {
     let line = &run.line;
+    if let Some(error) = too_deep(exports) {
+        return Err(StepError::Store(Arc::new(error)));
+    }
     let open = std::mem::take(&mut run.world().open);
     let entries: Vec<_> = open
         .values()
@@ -111,4 +117,16 @@ pub(crate) async fn close_books(
         return Ok(());
     }
     line.append(entries, changes).await
+}
+
+/// An export that turned out to nest deeper than a value may; none of them is stored then.
+fn too_deep(exports: &BTreeMap<String, Value>) -> Option<StoreError> {
+    let depths = exports.iter().map(|(name, value)| (name, value.depth()));
+    let mut deep = depths.filter(|(_, levels)| *levels > DEEPEST_VALUE);
+    let (name, levels) = deep.next()?;
+    Some(StoreError::TooDeep {
+        what: format!("the export `{name}`"),
+        levels,
+        most: DEEPEST_VALUE,
+    })
 }

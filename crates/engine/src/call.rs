@@ -146,7 +146,7 @@ impl Line {
             let answer = self.make(ty, &job, &context).await;
             drop(slot);
             let next = match answer {
-                Ok(Progress::Done(now)) => Next::Done(now),
+                Ok(Progress::Done(now)) => understood(now),
                 Ok(Progress::Waiting {
                     after_ms,
                     resume: data,
@@ -359,7 +359,7 @@ impl Line {
                     Next::Fail(StepError::Provider(OpError::InUse { held_by }))
                 }
             }
-            (Call::Update, OpError::NotFound) => Next::Fail(StepError::Vanished),
+            (Call::Update, OpError::NotFound) => Next::Done(Now::Gone),
             (_, error @ OpError::Broke { .. }) => Next::LeaveOpen(StepError::from(error)),
             (
                 Call::Create | Call::Update | Call::Delete,
@@ -437,6 +437,16 @@ impl Line {
         self.asleep.fetch_sub(1, Ordering::Relaxed);
         waited
     }
+}
+
+/// A success. What was answered and cannot be recorded stays open: the next run looks.
+fn understood(now: Now) -> Next {
+    if let Now::Made(record) = &now
+        && let Some(error) = StepError::too_deep(&record.incarnation.resource, &record.outputs)
+    {
+        return Next::LeaveOpen(error);
+    }
+    Next::Done(now)
 }
 
 /// Why a create was refused.

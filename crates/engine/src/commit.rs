@@ -12,15 +12,17 @@ use tokio::sync::OwnedMutexGuard;
 pub(crate) enum Became {
     /// As recorded here.
     Is(Record),
-    /// Nothing.
+    /// Nothing, and nothing is to be.
     Gone(Incarnation),
+    /// Nothing, by somebody else's hand: its record says so.
+    Lost(Incarnation),
 }
 
 impl Became {
     pub(crate) fn resource(&self) -> &ResourceId {
         match self {
             Became::Is(record) => &record.incarnation.resource,
-            Became::Gone(incarnation) => &incarnation.resource,
+            Became::Gone(incarnation) | Became::Lost(incarnation) => &incarnation.resource,
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::{
-    Expr, Incarnation, OutputRef, Record, ResourceId, Scope, SecretName, Unknown, Value,
+    DEEPEST_VALUE, Expr, Incarnation, Origin, OutputRef, Record, ResourceId, Scope, SecretName,
+    Unknown, Value,
 };
-use notation_planner::{Subject, Transition};
+use notation_planner::{PlanError, PlanProblem, Subject, Transition};
 
 use crate::{
     ExportChange, Planned, Session,
@@ -15,14 +16,16 @@ use crate::{
 
 /// The exports that certainly change: new ones, those that go, and those whose value is known
 /// already and differs. One that an update may change is left out, as most updates do not.
+///
+/// Errors: those that are known and nest too deep to be stored.
 pub(crate) fn changed(
     session: &Session,
     planned: &Planned,
     before: &BTreeMap<String, Value>,
     secrets: &BTreeMap<SecretName, Value>,
-) -> Vec<ExportChange> {
+) -> Result<Vec<ExportChange>, PlanError> {
     if before.is_empty() && planned.plan.exports.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let live = live(session, planned);
     let world = World::new(live, BTreeMap::new(), Vec::new());
@@ -40,6 +43,10 @@ pub(crate) fn changed(
         .iter()
         .map(|(name, expr)| (name, expr.resolve(&ahead)))
         .collect();
+    let problems = too_deep(&after, planned);
+    if !problems.is_empty() {
+        return Err(PlanError { problems });
+    }
     let mut changes: Vec<ExportChange> = before
         .iter()
         .filter_map(|(name, stored)| {
@@ -65,7 +72,29 @@ pub(crate) fn changed(
         after: Some(value),
     }));
     changes.sort_by(|a, b| a.name.cmp(&b.name));
-    changes
+    Ok(changes)
+}
+
+/// Exports that nest deeper than a value may, as far as they are known.
+fn too_deep(after: &BTreeMap<&String, Value>, planned: &Planned) -> Vec<PlanProblem> {
+    let deep = after.iter().filter_map(|(name, value)| {
+        let levels = value.depth();
+        (levels > DEEPEST_VALUE).then(|| {
+            let read: BTreeSet<String> = planned.plan.exports[*name]
+                .references()
+                .into_iter()
+                .map(|(_, source)| source.to_string())
+                .collect();
+            let read: Vec<String> = read.into_iter().collect();
+            PlanProblem::TooDeep {
+                what: format!("the export `{name}`"),
+                levels,
+                read_from: format!(" (read from {})", read.join(", ")),
+                origin: Origin::default(),
+            }
+        })
+    });
+    deep.collect()
 }
 
 /// Records that the exports read, as observed; a deployment may have very many others.

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use notation_model::{Look, Owner, Record, ResourceId, ResourceType, TypeName};
+use notation_model::{DEEPEST_VALUE, Look, Owner, Record, ResourceId, ResourceType, TypeName};
 use notation_provider::{Found, LookFor, OpError};
 
-use crate::{Session, asked::asked, limits::Limits, sensitive::Sensitive};
+use crate::{Session, asked::asked, limits::Limits, report::deepest, sensitive::Sensitive};
 
 /// Delay before the first repetition; doubles up to [`LONGEST_DELAY`] (`engine.md` §7).
 const FIRST_DELAY: Duration = Duration::from_millis(100);
@@ -167,6 +167,9 @@ impl Looker<'_> {
                     self.session.clock.sleep(backoff(times, after_ms)).await;
                 }
                 Ok(found) => {
+                    if let Some(error) = found.as_ref().and_then(too_deep) {
+                        return Err(error);
+                    }
                     let hide = |found| self.sensitive.hide_in(&owner.resource, found);
                     return Ok(found.map(hide));
                 }
@@ -175,6 +178,16 @@ impl Looker<'_> {
         }
         unreachable!("the attempts are bounded")
     }
+}
+
+/// Why what was found cannot be recorded, when it cannot.
+fn too_deep(found: &Found) -> Option<OpError> {
+    let (name, levels) = deepest(&found.params).or_else(|| deepest(&found.object.outputs))?;
+    Some(OpError::Failed {
+        message: format!(
+            "its provider answers `{name}` nested {levels} levels deep; {DEEPEST_VALUE} are the most"
+        ),
+    })
 }
 
 /// Whether tags name this owner, whatever the generation.

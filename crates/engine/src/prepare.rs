@@ -68,7 +68,7 @@ async fn look_and_plan(
         &secrets,
         &options.plan,
     )?;
-    planned.exports = exports::changed(session, &planned, &recovered.exports, &secrets);
+    planned.exports = exports::changed(session, &planned, &recovered.exports, &secrets)?;
     Ok(planned)
 }
 
@@ -214,7 +214,7 @@ async fn get_ready(
         secrets,
         &options.plan,
     )?;
-    planned.exports = exports::changed(session, &planned, &recovered.exports, secrets);
+    planned.exports = exports::changed(session, &planned, &recovered.exports, secrets)?;
     if session.interrupt.is_given() {
         return Err(EngineError::Interrupted);
     }

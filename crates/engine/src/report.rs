@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use notation_model::{Incarnation, ResourceId, TypeName, Value};
-use notation_planner::{Recorded, StepKey, Transition, Unsettled};
+use notation_model::{DEEPEST_VALUE, Incarnation, Params, ResourceId, TypeName, Value};
+use notation_planner::{ParamsError, Recorded, StepKey, Transition, Unfit, Unsettled};
 use notation_provider::OpError;
 use notation_state::StoreError;
 
@@ -241,9 +241,38 @@ pub enum StepError {
         /// Which field.
         field: String,
     },
-    /// The object vanished while it was worked on.
+    /// A value that became known while running nests too deep, or one that was answered.
+    #[error(
+        "`{field}` of {resource} nests {levels} levels deep; {DEEPEST_VALUE} are the most{source_text}"
+    )]
+    TooDeep {
+        /// Which resource.
+        resource: ResourceId,
+        /// Which field or output.
+        field: String,
+        /// How deep.
+        levels: usize,
+        /// ` (read from b.code)`, ` (answered by its provider)`, or empty.
+        source_text: String,
+    },
+    /// A name that became known while running is no text.
+    #[error("`{field}` of {resource} takes a text, not {found}{source_text}")]
+    WrongKind {
+        /// Which resource.
+        resource: ResourceId,
+        /// Which field.
+        field: String,
+        /// What it is, with its article: `a number`.
+        found: &'static str,
+        /// ` (read from b.code)`, or empty.
+        source_text: String,
+    },
+    /// The object vanished while it was worked on. It is recorded as gone.
     #[error("the object is gone")]
-    Vanished,
+    Vanished {
+        /// The program wants it: it is made again.
+        wanted: bool,
+    },
     /// The provider's code panicked: its bug. What the call did is not known; the next run looks.
     #[error("the provider broke: {0}")]
     Panicked(String),
@@ -262,6 +291,48 @@ impl From<OpError> for StepError {
 }
 
 impl StepError {
+    /// A value that its field cannot take.
+    pub(crate) fn unfit(resource: &ResourceId, error: ParamsError) -> StepError {
+        let resource = resource.clone();
+        match error {
+            ParamsError {
+                field,
+                source: Unfit::TooDeep { levels, read_from },
+            } => StepError::TooDeep {
+                resource,
+                field,
+                levels,
+                source_text: read_from,
+            },
+            ParamsError {
+                field,
+                source: Unfit::NoText { found, read_from },
+            } => StepError::WrongKind {
+                resource,
+                field,
+                found,
+                source_text: read_from,
+            },
+            ParamsError {
+                source: Unfit::Collect(_),
+                ..
+            } => StepError::Provider(OpError::Refused {
+                message: error.to_string(),
+            }),
+        }
+    }
+
+    /// Why an answer cannot be recorded, when it cannot.
+    pub(crate) fn too_deep(resource: &ResourceId, answered: &Params) -> Option<StepError> {
+        let (field, levels) = deepest(answered)?;
+        Some(StepError::TooDeep {
+            resource: resource.clone(),
+            field,
+            levels,
+            source_text: " (answered by its provider)".into(),
+        })
+    }
+
     /// The fields that turned out different, when that is the reason.
     pub(crate) fn fields(&self) -> &[String] {
         match self {
@@ -293,7 +364,9 @@ impl StepError {
             StepError::Unannounced { .. } => "run::unannounced",
             StepError::Unknown { .. } | StepError::Panicked(_) | StepError::Bug(_) => "run::bug",
             StepError::SecretKey { .. } => "plan::secret_key",
-            StepError::Vanished => "run::vanished",
+            StepError::TooDeep { .. } => "run::too_deep",
+            StepError::WrongKind { .. } => "run::wrong_kind",
+            StepError::Vanished { .. } => "run::vanished",
         }
     }
 
@@ -353,7 +426,28 @@ impl StepError {
             StepError::SecretKey { field, .. } => {
                 format!("give `{field}` in clear, or leave it out to have a name generated")
             }
-            StepError::Vanished => "run the command again: it will be made again".into(),
+            StepError::TooDeep { .. } => {
+                "read a part of what is named, or a text of it, instead of wrapping all of it"
+                    .into()
+            }
+            StepError::WrongKind { field, .. } => {
+                format!("read what is a text, or write `{field}` yourself")
+            }
+            StepError::Vanished { wanted: true } => {
+                "run the command again: it will be made again".into()
+            }
+            StepError::Vanished { wanted: false } => {
+                "run the command again: nothing of it is left to remove".into()
+            }
         }
     }
+}
+
+/// The first of the values that nest deeper than a value may, and how deep.
+pub(crate) fn deepest(values: &Params) -> Option<(String, usize)> {
+    let depths = values.iter().map(|(name, value)| (name, value.depth()));
+    let (name, levels) = depths
+        .into_iter()
+        .find(|(_, levels)| *levels > DEEPEST_VALUE)?;
+    Some((name.to_string(), levels))
 }

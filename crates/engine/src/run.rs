@@ -92,6 +92,12 @@ impl Run {
                 self.line.append(entries, puts(&records)).await?;
                 self.world().recorded(records);
             }
+            Became::Lost(incarnation) => {
+                let gone = self.world().as_gone(&incarnation);
+                let changes = gone.iter().cloned().map(Change::put).collect();
+                self.line.append(entries, changes).await?;
+                self.world().lost(gone);
+            }
             Became::Gone(incarnation) => {
                 let change = Change::Remove(incarnation.clone());
                 self.line.append(entries, vec![change]).await?;

@@ -40,9 +40,10 @@ pub(crate) async fn settle(run: &Run, key: &StepKey, cycle: &CycleKey) -> StepEn
         let mut written = Vec::new();
         let mut pending = Vec::new();
         for member in &cycle.members {
-            let changed = match differences(run, member) {
+            let write = settling(member, pass);
+            let changed = match differences(run, &write) {
                 Ok(changed) => changed,
-                Err(end) => return end,
+                Err(end) => return end.of_write(write.key),
             };
             if changed.is_empty() {
                 continue;
@@ -51,22 +52,13 @@ pub(crate) async fn settle(run: &Run, key: &StepKey, cycle: &CycleKey) -> StepEn
                 pending.push((member.clone(), changed));
                 continue;
             }
-            let write = Write {
-                key: StepKey {
-                    subject: Subject::Incarnation(member.clone()),
-                    role: Role::Settle { pass },
-                },
-                incarnation: member,
-                goal: Goal::Settled,
-                moment: Moment::Settling,
-            };
             let write_started_ms = run.line.session.clock.now_ms();
             match step::reach(run, &write).await {
                 StepEnd::Done(done) => {
                     let resource = &member.resource;
                     step::tell_done(run, &write.key, resource, done, write_started_ms);
                 }
-                other => return other,
+                other => return other.of_write(write.key),
             }
             writes.push(SettleWrite {
                 pass,
@@ -95,22 +87,26 @@ pub(crate) async fn settle(run: &Run, key: &StepKey, cycle: &CycleKey) -> StepEn
     StepEnd::Done(done)
 }
 
-/// Fields in which a member differs from what the newest outputs ask for.
-fn differences(run: &Run, member: &Incarnation) -> Result<Vec<String>, StepEnd> {
-    let world = run.world();
-    let Some(record) = world.live.get(member) else {
-        return Ok(Vec::new());
-    };
-    let write = Write {
+/// The write of a member in a pass.
+fn settling(member: &Incarnation, pass: u32) -> Write<'_> {
+    Write {
         key: StepKey {
             subject: Subject::Incarnation(member.clone()),
-            role: Role::Settle { pass: 0 },
+            role: Role::Settle { pass },
         },
         incarnation: member,
         goal: Goal::Settled,
         moment: Moment::Settling,
+    }
+}
+
+/// Fields in which a member differs from what the newest outputs ask for.
+fn differences(run: &Run, write: &Write<'_>) -> Result<Vec<String>, StepEnd> {
+    let world = run.world();
+    let Some(record) = world.live.get(write.incarnation) else {
+        return Ok(Vec::new());
     };
-    let (ty, params) = aim::wanted(run, &world, &write)?;
+    let (ty, params) = aim::wanted(run, &world, write)?;
     Ok(differing(ty, &record.applied, &params))
 }
 

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use notation_model::{Incarnation, Look, Record, ResourceId, ResourceType};
 use notation_planner::{Act, Goal, Role, Step, StepKey, Transition};
-use notation_provider::OpError;
 use notation_state::{Call, Event, Outcome};
 
 use crate::{
@@ -124,9 +123,7 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
                 taken_over = Some(record);
                 continue;
             }
-            Now::Gone => {
-                return StepEnd::failed(StepError::Provider(OpError::NotFound));
-            }
+            Now::Gone => return vanished(run, write, transition, carried.attempt).await,
         };
         let outcome = Event::Outcome(Outcome::Done);
         let entry = run
@@ -153,6 +150,29 @@ pub(crate) async fn reach(run: &Run, write: &Write<'_>) -> StepEnd {
         if !found {
             return StepEnd::Done(done);
         }
+    }
+}
+
+/// An update found nothing to change: recorded in the commit that ends it, so that the next plan
+/// makes it again or has nothing to remove.
+async fn vanished(run: &Run, write: &Write<'_>, transition: Transition, attempt: u32) -> StepEnd {
+    run.line.failed();
+    let error = StepError::Vanished {
+        wanted: run.plan.intended.contains_key(write.incarnation),
+    };
+    let event = Event::Failed {
+        error: error.to_string(),
+    };
+    let entry = run.line.entry(&write.key.to_string(), attempt, event);
+    let became = Became::Lost(write.incarnation.clone());
+    let error = match run.commit(vec![entry], became).await {
+        Ok(()) => error,
+        Err(store) => store,
+    };
+    StepEnd::Failed {
+        error,
+        transition,
+        attempt,
     }
 }
 

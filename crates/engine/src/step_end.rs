@@ -1,7 +1,7 @@
 //! How steps end.
 
 use notation_model::{Incarnation, ResourceId};
-use notation_planner::Transition;
+use notation_planner::{StepKey, Transition};
 use notation_provider::Found;
 
 use crate::{StepError, call::CallEnd};
@@ -31,6 +31,8 @@ pub(crate) enum StepEnd {
         error: StepError,
         attempt: u32,
     },
+    /// A write of a settle pass ended it, and this is how.
+    Write { key: StepKey, end: Box<StepEnd> },
 }
 
 impl StepEnd {
@@ -39,6 +41,26 @@ impl StepEnd {
             error,
             transition: Transition::None,
             attempt: 0,
+        }
+    }
+
+    /// The end of the step that this write is a part of.
+    pub(crate) fn of_write(self, key: StepKey) -> StepEnd {
+        let end = match self {
+            StepEnd::Failed {
+                error,
+                transition: Transition::None,
+                attempt,
+            } => StepEnd::Failed {
+                error,
+                transition: Transition::Update,
+                attempt,
+            },
+            end => end,
+        };
+        StepEnd::Write {
+            key,
+            end: Box::new(end),
         }
     }
 

@@ -89,6 +89,24 @@ impl World {
         changes_for(&self.live, gone.map(|gone| gone.version), record)
     }
 
+    /// The record of what turned out to be gone, one version on.
+    pub(crate) fn as_gone(&self, incarnation: &Incarnation) -> Option<Record> {
+        let record = self.live.get(incarnation)?;
+        Some(Record {
+            gone: true,
+            version: record.version + 1,
+            ..record.clone()
+        })
+    }
+
+    /// Takes over that something is gone.
+    pub(crate) fn lost(&mut self, record: Option<Record>) {
+        if let Some(record) = record {
+            self.live.remove(&record.incarnation);
+            self.gone.insert(record.incarnation.clone(), record);
+        }
+    }
+
     /// Takes durable records over.
     pub(crate) fn recorded(&mut self, records: Vec<Record>) {
         for record in records {

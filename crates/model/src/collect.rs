@@ -1,6 +1,6 @@
 //! Collectors: how a field takes many contributions (RFC 0004).
 
-use crate::Value;
+use crate::{Map, SecretValue, Value};
 
 /// A closed set of ways to make one value of the config's value and contributions in call order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,16 +25,16 @@ impl Collector {
             Collector::Flatten => Ok(Value::List(
                 values
                     .into_iter()
-                    .flat_map(|value| match value {
+                    .flat_map(|value| match opened(value) {
                         Value::List(items) => items,
                         other => vec![other],
                     })
                     .collect(),
             )),
             Collector::Merge => {
-                let mut merged = crate::Map::new();
+                let mut merged = Map::new();
                 for value in values {
-                    match value {
+                    match opened(value) {
                         Value::Map(members) => merged.extend(members),
                         unknown @ Value::Unknown(_) => return Ok(unknown),
                         _ => return Err(CollectError),
@@ -43,5 +43,56 @@ impl Collector {
                 Ok(Value::Map(merged))
             }
         }
+    }
+}
+
+/// A secret list or map as a list or map of secrets: it is collected like one that is not secret,
+/// and its items stay hidden.
+fn opened(value: Value) -> Value {
+    let Value::Secret(secret) = &value else {
+        return value;
+    };
+    let hidden = |item: &Value| Value::Secret(SecretValue::new(item.clone()));
+    match secret.reveal() {
+        Value::List(items) => Value::List(items.iter().map(hidden).collect()),
+        Value::Map(members) => Value::Map(
+            members
+                .iter()
+                .map(|(key, member)| (key.clone(), hidden(member)))
+                .collect(),
+        ),
+        _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(value: Value) -> Value {
+        Value::Secret(SecretValue::new(value))
+    }
+
+    #[test]
+    fn a_secret_list_or_map_is_collected_as_secrets() {
+        let items = vec![Value::from("A"), Value::Int(1)];
+        let collected = Collector::Flatten.collect(vec![
+            Value::List(vec![Value::from("b")]),
+            secret(Value::List(items)),
+            secret(Value::from("C")),
+        ]);
+        let expected = vec![
+            Value::from("b"),
+            secret(Value::from("A")),
+            secret(Value::Int(1)),
+            secret(Value::from("C")),
+        ];
+        assert_eq!(collected, Ok(Value::List(expected)));
+
+        let members = |value: Value| Value::Map([("k".to_owned(), value)].into());
+        let merged = Collector::Merge.collect(vec![secret(members(Value::from("A")))]);
+        assert_eq!(merged, Ok(members(secret(Value::from("A")))));
+        let text = Collector::Merge.collect(vec![secret(Value::from("A"))]);
+        assert_eq!(text, Err(CollectError));
     }
 }

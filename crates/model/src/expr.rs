@@ -131,32 +131,46 @@ impl From<&str> for Expr {
     }
 }
 
+/// The text of a template. A part that is secret, or has a secret anywhere in it, makes the whole
+/// text one.
 fn join(parts: Vec<Value>) -> Value {
-    let secret = parts.iter().any(|part| matches!(part, Value::Secret(_)));
-    let sources: BTreeSet<OutputRef> = parts.iter().flat_map(Value::sources).collect();
     if parts.iter().all(Value::is_known) {
-        let text: Text = parts.iter().map(plain_text).collect();
-        let text = Value::Text(text);
-        return if secret {
+        let text = Value::Text(parts.iter().map(plain_text).collect());
+        return if parts.iter().any(Value::has_secret) {
             Value::Secret(SecretValue::new(text))
         } else {
             text
         };
     }
+    let sources: BTreeSet<OutputRef> = parts.iter().flat_map(Value::sources).collect();
     let text = parts
         .iter()
         .map(|part| match part {
             Value::Unknown(unknown) if parts.len() == 1 => unknown.text.clone(),
-            Value::Unknown(unknown) => eco_format!("${{{}}}", unknown.text),
-            Value::Secret(_) => "(secret)".into(),
-            known => plain_text(known),
+            part => plain_text(&shown(part)),
         })
         .collect();
     let sources = sources.into_iter().collect();
     Unknown { sources, text }.into()
 }
 
-/// Text of a part of a template, as JavaScript would write it.
+/// A value as a forecast's text may show it: without secrets, with its unknown parts as `${b.x}`.
+fn shown(value: &Value) -> Value {
+    match value {
+        Value::Unknown(unknown) => Value::Text(eco_format!("${{{}}}", unknown.text)),
+        Value::Secret(_) => Value::from("(secret)"),
+        Value::List(items) => Value::List(items.iter().map(shown).collect()),
+        Value::Map(members) => Value::Map(
+            members
+                .iter()
+                .map(|(key, member)| (key.clone(), shown(member)))
+                .collect(),
+        ),
+        plain => plain.clone(),
+    }
+}
+
+/// Text of a part of a template, as JavaScript would write it; secrets in clear.
 fn plain_text(value: &Value) -> Text {
     match value {
         Value::Text(text) => text.clone(),
@@ -167,19 +181,6 @@ fn plain_text(value: &Value) -> Text {
     }
 }
 
-/// Follows a path into a value. `None` when a member or item is missing.
-pub(crate) fn follow<'a>(value: &'a Value, path: &[Segment]) -> Option<&'a Value> {
-    path.iter()
-        .try_fold(value, |value, segment| match (value, segment) {
-            (Value::Map(members), Segment::Key(key)) => members.get(key),
-            (Value::List(items), Segment::Index(index)) => items.get(*index),
-            (Value::Secret(secret), segment) => {
-                follow(secret.reveal(), std::slice::from_ref(segment))
-            }
-            _ => None,
-        })
-}
-
 impl OutputRef {
     /// The value at this property in a resource's outputs (parameters are outputs too).
     /// Inside a secret everything is secret. An unknown on the way is the answer.
@@ -188,11 +189,117 @@ impl OutputRef {
         let Segment::Key(field) = first else {
             return None;
         };
-        match outputs.get(field)? {
-            Value::Unknown(_) => Some(Unknown::output(self.clone()).into()),
-            Value::Secret(secret) => follow(secret.reveal(), rest)
-                .map(|value| Value::Secret(SecretValue::new(value.clone()))),
-            value => follow(value, rest).cloned(),
+        let mut value = outputs.get(field)?;
+        let mut is_secret = false;
+        if matches!(value, Value::Unknown(_)) {
+            return Some(Unknown::output(self.clone()).into());
         }
+        for segment in rest {
+            while let Value::Secret(secret) = value {
+                is_secret = true;
+                value = secret.reveal();
+            }
+            value = match (value, segment) {
+                (Value::Map(members), Segment::Key(key)) => members.get(key)?,
+                (Value::List(items), Segment::Index(index)) => items.get(*index)?,
+                (Value::Unknown(_), _) => return Some(Unknown::output(self.clone()).into()),
+                _ => return None,
+            };
+        }
+        Some(match is_secret {
+            true => Value::Secret(SecretValue::new(value.clone())),
+            false => value.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Params;
+
+    fn secret(value: impl Into<Value>) -> Value {
+        Value::Secret(SecretValue::new(value.into()))
+    }
+
+    fn list(items: impl IntoIterator<Item = Value>) -> Value {
+        Value::List(items.into_iter().collect())
+    }
+
+    fn map(key: &str, member: Value) -> Value {
+        Value::Map([(key.to_owned(), member)].into())
+    }
+
+    /// The path of a reference to `w`: texts are members, numbers are items.
+    fn path(path: serde_json::Value) -> OutputRef {
+        let segments = path.as_array().cloned().unwrap_or_default();
+        let segments = segments.into_iter().map(|segment| match segment.as_u64() {
+            Some(index) => Segment::Index(usize::try_from(index).unwrap()),
+            None => Segment::Key(segment.as_str().unwrap().into()),
+        });
+        OutputRef {
+            resource: "w".parse().unwrap(),
+            path: segments.collect(),
+        }
+    }
+
+    #[test]
+    fn a_text_made_of_what_has_a_secret_in_it_is_a_secret() {
+        let parts = [
+            (secret("A"), "u-A"),
+            (list([secret("A"), Value::Int(1)]), r#"u-["A",1]"#),
+            (map("k", secret("A")), r#"u-{"k":"A"}"#),
+            (list([map("k", list([secret("A")]))]), r#"u-[{"k":["A"]}]"#),
+            (list([secret(list([Value::from("A")]))]), r#"u-[["A"]]"#),
+        ];
+        for (part, text) in parts {
+            assert_eq!(join(vec!["u-".into(), part.clone()]), secret(text));
+            // Text of a text of it, too.
+            let inner = join(vec![part]);
+            assert_eq!(join(vec!["u-".into(), inner]), secret(text));
+        }
+        let plain = join(vec!["u-".into(), list([Value::Int(1)])]);
+        assert_eq!(plain, Value::from("u-[1]"));
+    }
+
+    #[test]
+    fn the_text_of_a_forecast_shows_no_secret_and_every_source() {
+        let unknown: Value = Unknown::output(path(json!(["arn"]))).into();
+        let parts = vec![
+            "u-".into(),
+            list([secret("A"), Value::Int(1), unknown.clone()]),
+            map("k", secret("A")),
+            unknown,
+        ];
+        let Value::Unknown(joined) = join(parts) else {
+            panic!("a part is not known")
+        };
+        assert_eq!(
+            joined.text,
+            r#"u-["(secret)",1,"${w.arn}"]{"k":"(secret)"}${w.arn}"#
+        );
+        assert_eq!(joined.sources, [path(json!(["arn"]))]);
+    }
+
+    #[test]
+    fn what_is_read_out_of_a_secret_is_a_secret_however_deep_it_lies() {
+        let inside = || map("a", list([Value::from("A")]));
+        let outputs = Params::from([
+            ("whole".to_owned(), secret(inside())),
+            ("nested".to_owned(), list([secret(inside())])),
+            (
+                "later".to_owned(),
+                list([Unknown::output(path(json!(["x"]))).into()]),
+            ),
+        ]);
+        let read = |at: serde_json::Value| path(at).read(&outputs);
+        assert_eq!(read(json!(["whole", "a", 0])), Some(secret("A")));
+        assert_eq!(read(json!(["nested", 0])), Some(secret(inside())));
+        assert_eq!(read(json!(["nested", 0, "a", 0])), Some(secret("A")));
+        assert_eq!(read(json!(["nested", 0, "b"])), None);
+        let later = path(json!(["later", 0, "a"]));
+        assert_eq!(later.read(&outputs), Some(Unknown::output(later).into()));
     }
 }

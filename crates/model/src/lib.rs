@@ -32,4 +32,4 @@ pub use reads::NoOutput;
 pub use record::{Incarnation, Record, RecordedEdge, Shape, Standing};
 pub use resource_type::{Field, FieldKind, Look, Names, Presence, ResourceType, Role, TypeSet};
 pub use text::Text;
-pub use value::{Asset, Params, SecretValue, Unknown, Value, digest};
+pub use value::{Asset, DEEPEST_VALUE, Params, SecretValue, Unknown, Value, digest};

@@ -35,6 +35,11 @@ pub enum Value {
     Unknown(Box<Unknown>),
 }
 
+/// Deepest value of a field, an output or an export ([`Value::depth`]). What a program writes is
+/// held to half of that where it is written; this is for what references put together. Whoever
+/// stores or shows values has to hold this much and what they wrap around it.
+pub const DEEPEST_VALUE: usize = 64;
+
 /// Content-addressed bytes: SHA-256 in lower-case hex, and the length in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Asset {
@@ -177,6 +182,40 @@ impl Value {
             }
         });
         found
+    }
+
+    /// True when it is secret or some part of it is.
+    pub fn has_secret(&self) -> bool {
+        match self {
+            Value::Secret(_) => true,
+            Value::List(items) => items.iter().any(Value::has_secret),
+            Value::Map(members) => members.values().any(Value::has_secret),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Asset(_)
+            | Value::Unknown(_) => false,
+        }
+    }
+
+    /// How many lists and maps lie in each other at the deepest place; 0 for what is neither.
+    /// Secrets and assets add nothing.
+    pub fn depth(&self) -> usize {
+        let deepest = |depths: &mut dyn Iterator<Item = usize>| 1 + depths.max().unwrap_or(0);
+        match self {
+            Value::List(items) => deepest(&mut items.iter().map(Value::depth)),
+            Value::Map(members) => deepest(&mut members.values().map(Value::depth)),
+            Value::Secret(secret) => secret.reveal().depth(),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Asset(_)
+            | Value::Unknown(_) => 0,
+        }
     }
 
     /// Everything inside secrets, in order: for whoever must hide it.

@@ -46,7 +46,8 @@ mod summary;
 pub use decide::{Act, decide, differing, fixed_among, reverted};
 pub use judge::judge;
 pub use params::{
-    ParamsError, contributions_of, hidden, hide, hide_found, params_of, placeholder_of,
+    ParamsError, Unfit, contributions_of, hidden, hide, hide_found, params_of, placeholder_of,
+    read_from,
 };
 pub use plan::{
     Change, Cycle, CycleKey, Forecast, Goal, Intended, Note, Observation, Observed, Plan,

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use notation_model::{Incarnation, NoOutput, Origin, OutputRef, ResourceId, TypeName, Via};
+use notation_model::{
+    DEEPEST_VALUE, Incarnation, NoOutput, Origin, OutputRef, ResourceId, TypeName, Via,
+};
+
+use crate::{ParamsError, Unfit};
 
 /// Everything that keeps a plan from being made; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -221,6 +225,32 @@ pub enum PlanProblem {
         /// Where the resource was constructed.
         origin: Origin,
     },
+    /// A value that nests too deep by what it reads of others.
+    #[error("{what} nests {levels} levels deep; {DEEPEST_VALUE} are the most{read_from}")]
+    TooDeep {
+        /// `` `code` of w `` or `` the export `q` ``.
+        what: String,
+        /// How deep.
+        levels: usize,
+        /// ` (read from b.code)`, or empty.
+        read_from: String,
+        /// Where the resource was constructed; of an export nobody knows.
+        origin: Origin,
+    },
+    /// A name that is read from another resource and is no text.
+    #[error("`{field}` of {resource} takes a text, not {found}{read_from}")]
+    WrongKind {
+        /// Which resource.
+        resource: ResourceId,
+        /// Which field.
+        field: String,
+        /// What it is, with its article: `a number`.
+        found: &'static str,
+        /// ` (read from b.code)`, or empty.
+        read_from: String,
+        /// Where the resource was constructed.
+        origin: Origin,
+    },
     /// Two resources claim the same identity (`engine.md` §1).
     #[error("{first} and {second} both claim {ty} {key:?}")]
     DuplicateIdentity {
@@ -331,6 +361,32 @@ fn targets(ids: &[ResourceId]) -> String {
 }
 
 impl PlanProblem {
+    /// A value that its field cannot take.
+    pub(crate) fn unfit(resource: ResourceId, error: ParamsError, origin: Origin) -> PlanProblem {
+        let field = error.field;
+        match error.source {
+            Unfit::Collect(error) => PlanProblem::BadContribution {
+                resource,
+                field,
+                message: error.to_string(),
+                origin,
+            },
+            Unfit::TooDeep { levels, read_from } => PlanProblem::TooDeep {
+                what: format!("`{field}` of {resource}"),
+                levels,
+                read_from,
+                origin,
+            },
+            Unfit::NoText { found, read_from } => PlanProblem::WrongKind {
+                resource,
+                field,
+                found,
+                read_from,
+                origin,
+            },
+        }
+    }
+
     /// Stable code; the page `docs/errors/<code>.md` explains it.
     pub fn code(&self) -> &'static str {
         match self {
@@ -343,6 +399,8 @@ impl PlanProblem {
             PlanProblem::MissingField { .. } => "plan::missing_field",
             PlanProblem::SecretKey { .. } => "plan::secret_key",
             PlanProblem::BadContribution { .. } => "plan::bad_contribution",
+            PlanProblem::TooDeep { .. } => "plan::too_deep",
+            PlanProblem::WrongKind { .. } => "plan::wrong_kind",
             PlanProblem::DuplicateIdentity { .. } => "plan::duplicate_identity",
             PlanProblem::ClaimedTwice { .. } => "plan::claimed_twice",
             PlanProblem::Protected { .. } => "plan::protected",
@@ -391,6 +449,13 @@ impl PlanProblem {
                 format!("give `{field}` in clear, or leave it out to have a name generated")
             }
             PlanProblem::BadContribution { .. } => "contribute a map".to_owned(),
+            PlanProblem::TooDeep { .. } => {
+                "read a part of what is named, or a text of it, instead of wrapping all of it"
+                    .to_owned()
+            }
+            PlanProblem::WrongKind { field, .. } => {
+                format!("read what is a text, or write `{field}` yourself")
+            }
             PlanProblem::DuplicateIdentity {
                 generated_for: Some(resource),
                 ..

@@ -54,12 +54,9 @@ impl Survey<'_, '_> {
             moment,
         };
         assemble(wanted.ty, &parts, shape, &view).map_err(|error| {
-            Box::new(PlanProblem::BadContribution {
-                resource: wanted.desired.id.clone(),
-                field: error.field,
-                message: error.source.to_string(),
-                origin: wanted.desired.origin.clone(),
-            })
+            let resource = wanted.desired.id.clone();
+            let origin = wanted.desired.origin.clone();
+            Box::new(PlanProblem::unfit(resource, error, origin))
         })
     }
 

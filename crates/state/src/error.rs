@@ -87,6 +87,16 @@ pub enum StoreError {
         /// Where the key comes from: a file, or the passphrase.
         place: String,
     },
+    /// A value that nests deeper than could be read back; nothing was written.
+    #[error("{what} nests {levels} levels deep, and {most} are the most that is stored")]
+    TooDeep {
+        /// What it is: the name of a field, an output or an export.
+        what: String,
+        /// How deep it is.
+        levels: usize,
+        /// How deep it may be.
+        most: usize,
+    },
     /// A value that only a forecast may have was to be stored: our bug.
     #[error("an unknown value ({what}) was to be stored")]
     Unknown {
@@ -116,6 +126,7 @@ impl StoreError {
             StoreError::Newer { .. } => "state::newer_format",
             StoreError::Fenced { .. } => "state::taken_over",
             StoreError::Illegal { .. } | StoreError::Unknown { .. } => "state::bug",
+            StoreError::TooDeep { .. } => "state::too_deep",
             StoreError::Key { .. } => "state::no_key",
             StoreError::WrongKey { .. } => "state::wrong_key",
         }
@@ -146,6 +157,11 @@ impl StoreError {
             }
             StoreError::Illegal { .. } | StoreError::Unknown { .. } => {
                 "this is a bug of notation; state is as it was before".into()
+            }
+            StoreError::TooDeep { .. } => {
+                "give a part of the value, or a text of it, instead of wrapping all of it; state \
+                 is as it was before"
+                    .into()
             }
             StoreError::Key { .. } | StoreError::WrongKey { .. } => {
                 "point NOTATION_KEY_FILE or NOTATION_PASSPHRASE to the key that the values were \

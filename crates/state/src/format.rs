@@ -18,6 +18,11 @@ use crate::{
 
 pub(crate) use hold::{hold_back, hold_text};
 
+/// Deepest value that is written: JSON is read back up to 127 levels, and a journal line has five
+/// around a value and a mark below it. Nobody makes values as deep as that
+/// ([`notation_model::DEEPEST_VALUE`]); state of earlier versions may have some.
+const DEEPEST_STORED: usize = 120;
+
 /// Turns domain types into text and back, sealing what is secret.
 pub(crate) struct Format<'a> {
     pub sealer: &'a Sealer,
@@ -82,7 +87,10 @@ impl Format<'_> {
     ) -> Result<BTreeMap<String, Json>, StoreError> {
         let values = values.into_iter();
         values
-            .map(|(name, value)| Ok((name.as_ref().to_owned(), self.value_text(value)?)))
+            .map(|(name, value)| {
+                let name = name.as_ref();
+                Ok((name.to_owned(), self.named_text(name, value)?))
+            })
             .collect()
     }
 
@@ -96,8 +104,14 @@ impl Format<'_> {
             .collect()
     }
 
-    /// A value as JSON. What JSON has no word for is a map with one key that starts with `$`;
-    /// a map that itself has such a key is written as a list of pairs.
+    /// A value as JSON, unless it is too deep to be read back.
+    fn named_text(&self, name: &str, value: &Value) -> Result<Json, StoreError> {
+        bounded(name, value.depth())?;
+        self.value_text(value)
+    }
+
+    /// A value as JSON: a level of it is a level there. What JSON has no word for is a map with a
+    /// key that starts with `$`; a key that itself does gets another `$`.
     fn value_text(&self, value: &Value) -> Result<Json, StoreError> {
         Ok(match value {
             Value::Null => Json::Null,
@@ -114,19 +128,13 @@ impl Format<'_> {
                     .map(|item| self.value_text(item))
                     .collect::<Result<_, _>>()?,
             ),
-            Value::Map(members) if members.keys().any(|key| key.starts_with('$')) => {
-                let pairs = members
-                    .iter()
-                    .map(|(key, member)| {
-                        Ok(serde_json::json!([key.as_str(), self.value_text(member)?]))
-                    })
-                    .collect::<Result<Vec<Json>, StoreError>>()?;
-                serde_json::json!({ "$map": pairs })
-            }
             Value::Map(members) => Json::Object(
                 members
                     .iter()
-                    .map(|(key, member)| Ok((key.to_string(), self.value_text(member)?)))
+                    .map(|(key, member)| {
+                        let escape = if key.starts_with('$') { "$" } else { "" };
+                        Ok((format!("{escape}{key}"), self.value_text(member)?))
+                    })
                     .collect::<Result<_, StoreError>>()?,
             ),
             Value::Secret(secret) => {
@@ -160,12 +168,17 @@ impl Format<'_> {
             Json::Object(members) => {
                 let marked = members
                     .keys()
-                    .next()
-                    .is_some_and(|key| key.starts_with('$'));
+                    .any(|key| key.starts_with('$') && !key.starts_with("$$"));
                 if !marked {
                     return members
                         .into_iter()
-                        .map(|(key, member)| Ok((key, self.value_back(member)?)))
+                        .map(|(key, member)| {
+                            let key = match key.strip_prefix("$$") {
+                                Some(rest) => format!("${rest}"),
+                                None => key,
+                            };
+                            Ok((key, self.value_back(member)?))
+                        })
                         .collect::<Result<_, _>>()
                         .map(Value::Map);
                 }
@@ -182,6 +195,7 @@ impl Format<'_> {
                     let value = self.value_back(serde_json::from_slice(&clear)?)?;
                     return Ok(Value::Secret(SecretValue::new(value)));
                 }
+                // Earlier versions wrote maps with such keys as pairs.
                 if let Some(pairs) = members.get("$map") {
                     let pairs: Vec<(String, Json)> = serde_json::from_value(pairs.clone())?;
                     return pairs
@@ -196,6 +210,91 @@ impl Format<'_> {
     }
 }
 
+/// Refuses what would be too deep to be read back.
+fn bounded(what: &str, levels: usize) -> Result<(), StoreError> {
+    if levels > DEEPEST_STORED {
+        return Err(StoreError::TooDeep {
+            what: format!("`{what}`"),
+            levels,
+            most: DEEPEST_STORED,
+        });
+    }
+    Ok(())
+}
+
 fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain data with text keys is JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use notation_model::{DEEPEST_VALUE, Map};
+
+    use super::*;
+    use crate::{Call, Entry, Event, Intent, KeySource, RunId, contract::sample, seal::Sealer};
+
+    fn with_format(check: impl FnOnce(&Format<'_>)) {
+        let sealer = Sealer::new(KeySource::passphrase("correct horse"));
+        let format = Format {
+            sealer: &sealer,
+            salt: &[7; SALT_BYTES],
+            bound_to: "shop:dev:main",
+        };
+        check(&format);
+    }
+
+    /// Maps in each other, with a key that looks like a mark, around what JSON has no word for.
+    fn nested(levels: usize) -> Value {
+        let inside: Value = Asset::of(b"bytes").into();
+        (0..levels).fold(inside, |inner, level| {
+            let key = ["$secret", "$$x", "!", "k"][level % 4];
+            Value::Map(Map::from([(key, inner), ("!beside", Value::Int(1))]))
+        })
+    }
+
+    /// A journal line wraps most around a value.
+    fn announced(value: Value) -> Entry {
+        let mut draft = sample("a", 0);
+        draft.applied.insert("deep", value.clone());
+        draft.outputs.insert("deep", value);
+        Entry {
+            run: RunId("r".into()),
+            step: "a:0:complete".into(),
+            attempt: 1,
+            at_ms: 1,
+            event: Event::Intent(Box::new(Intent {
+                call: Call::Create,
+                token: "t".into(),
+                draft,
+            })),
+        }
+    }
+
+    #[test]
+    fn whatever_is_written_is_read_back_however_deep_it_is() {
+        with_format(|format| {
+            for levels in [1, DEEPEST_VALUE, DEEPEST_STORED] {
+                let entry = announced(nested(levels));
+                let text = format.entry(&entry).unwrap();
+                assert_eq!(format.read_entry(&text).unwrap(), entry);
+            }
+            let refused = format.entry(&announced(nested(DEEPEST_STORED + 1)));
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.code(), "state::too_deep");
+            let text = "`deep` nests 121 levels deep, and 120 are the most that is stored";
+            assert_eq!(refused.to_string(), text);
+        });
+    }
+
+    #[test]
+    fn maps_that_earlier_versions_wrote_as_pairs_are_read() {
+        with_format(|format| {
+            let text = r#"{"odd":{"$map":[["$secret","no"],["k",1]]}}"#;
+            let odd = Map::from([("$secret", Value::text("no")), ("k", Value::Int(1))]);
+            let read = format.read_values(text).unwrap();
+            assert_eq!(read["odd"], Value::Map(odd));
+            let now = format.values(&read).unwrap();
+            assert_eq!(now, r#"{"odd":{"$$secret":"no","k":1}}"#);
+        });
+    }
 }

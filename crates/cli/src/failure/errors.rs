@@ -41,6 +41,7 @@ impl From<&StoreError> for Failure {
             | StoreError::CannotWrite { .. }
             | StoreError::Corrupt { .. }
             | StoreError::Newer { .. }
+            | StoreError::TooDeep { .. }
             | StoreError::Key { .. }
             | StoreError::WrongKey { .. } => Exit::Fixable,
             StoreError::Fenced { .. } => Exit::Stopped,
@@ -141,7 +142,10 @@ fn spot(root: &Path, problem: &PlanProblem) -> Option<Spot> {
         | PlanProblem::UnknownField { origin, .. }
         | PlanProblem::MissingField { origin, .. }
         | PlanProblem::SecretKey { origin, .. }
-        | PlanProblem::BadContribution { origin, .. } => one(origin),
+        | PlanProblem::BadContribution { origin, .. }
+        | PlanProblem::WrongKind { origin, .. } => one(origin),
+        PlanProblem::TooDeep { origin, .. } if origin.file.is_empty() => None,
+        PlanProblem::TooDeep { origin, .. } => one(origin),
         PlanProblem::SecondValue { first, second, .. } => Spot::of(
             root,
             &[

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Format, ReadError, record::RecordText, text};
+use super::{Format, ReadError, bounded, record::RecordText, text};
 use crate::{Call, Entry, Event, Intent, Outcome, RunId, StoreError};
 
 #[derive(Serialize, Deserialize)]
@@ -58,7 +58,11 @@ impl Format<'_> {
                 due_ms,
                 reason,
             } => EventText::Waiting {
-                resume: self.seal(text(resume).as_bytes())?,
+                resume: {
+                    let levels = notation_model::Value::from(resume.clone()).depth();
+                    bounded("data of a wait", levels)?;
+                    self.seal(text(resume).as_bytes())?
+                },
                 due: *due_ms,
                 reason: reason.clone(),
             },

@@ -127,7 +127,7 @@ impl Format<'_> {
             contributions: record
                 .contributions
                 .iter()
-                .map(|(field, value)| Ok((field.to_string(), self.value_text(value)?)))
+                .map(|(field, value)| Ok((field.to_string(), self.named_text(field, value)?)))
                 .collect::<Result<_, StoreError>>()?,
             outputs: self.map_text(&outputs)?,
             mute,
