@@ -66,10 +66,11 @@ pub async fn run(provider: &dyn Provider, samples: &[Sample<'_>], sleep: Sleep<'
             ty.name
         );
     }
-    for sample in samples {
+    for (place, sample) in samples.iter().enumerate() {
         let suite = Suite {
             provider,
             sample,
+            place,
             sleep,
         };
         let types = provider.types();
@@ -99,11 +100,9 @@ impl<'a> From<&'a Owner> for By<'a> {
 struct Suite<'a> {
     provider: &'a dyn Provider,
     sample: &'a Sample<'a>,
+    /// Of the sample: a token is that of one operation for ever, so no two samples share one.
+    place: usize,
     sleep: Sleep<'a>,
-}
-
-fn token(number: u32) -> Token {
-    Token(format!("{number:032x}"))
 }
 
 impl Suite<'_> {
@@ -284,7 +283,7 @@ impl Suite<'_> {
         by: By<'a>,
     ) -> OpContext<'a> {
         OpContext {
-            token: token(number),
+            token: Token(format!("{:016x}{number:016x}", self.place)),
             attempt,
             resume,
             owner: by.owner.clone(),
