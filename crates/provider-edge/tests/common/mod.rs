@@ -385,10 +385,10 @@ pub fn ty() -> TypeName {
     "edge/Worker".parse().unwrap()
 }
 
-/// A token nobody used before.
+/// A token nobody used before, the contract suite included: its tokens begin with zeros.
 pub fn fresh() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    format!("{:032x}", NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("f{:031x}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[track_caller]
