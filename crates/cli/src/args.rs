@@ -102,6 +102,38 @@ pub enum Command {
     Help(Help),
 }
 
+impl Command {
+    /// Whether it leaves everything as it was, but for files it is told to write: who does not get
+    /// its answer can ask again.
+    pub fn only_asks(&self) -> bool {
+        match self {
+            Command::Check(_)
+            | Command::Plan(_)
+            | Command::Outputs(_)
+            | Command::Stages
+            | Command::Graph(_)
+            | Command::Completions(_)
+            | Command::Version
+            | Command::Help(_) => true,
+            Command::Secret(secret) => matches!(secret.command, SecretCommand::List { .. }),
+            Command::State(state) => !matches!(state.command, StateCommand::Rm { .. }),
+            Command::Hold(hold) => matches!(hold.command, HoldCommand::Show { .. }),
+            Command::Sim(sim) => matches!(sim.command, SimCommand::Dump),
+            Command::Host(host) => matches!(
+                host.command,
+                HostCommand::Status | HostCommand::Logs { .. } | HostCommand::Tenants(_)
+            ),
+            Command::Init(_)
+            | Command::Deploy(_)
+            | Command::Destroy(_)
+            | Command::Refresh(_)
+            | Command::Import(_)
+            | Command::Resolve(_)
+            | Command::Types => false,
+        }
+    }
+}
+
 /// Which deployment.
 #[derive(Debug, Clone, Args)]
 pub struct Entry {

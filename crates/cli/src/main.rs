@@ -33,7 +33,7 @@ use std::{
 use clap::{CommandFactory as _, Parser as _};
 use serde_json::json;
 
-use crate::{args::Cli, exit::Exit, printer::Printer};
+use crate::{args::Cli, exit::Exit, failure::Failure, printer::Printer};
 
 /// Size limit of files (`ulimit -f`); its number is the same on every system we build for.
 const SIGXFSZ: i32 = 25;
@@ -45,16 +45,23 @@ fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(completed).complete();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return usage::answer(&error).into(),
+        Err(error) => {
+            let (exit, printer) = usage::answer(&error);
+            return heard(exit, Exit::Fixable, &printer).into();
+        }
     };
     let printer = Printer::new(&cli.global);
     interrupt::until_heard(&printer);
+    let unheard = match cli.command.only_asks() {
+        true => Exit::Fixable,
+        false => Exit::Stopped,
+    };
     let ended = panic::catch_unwind(AssertUnwindSafe(|| command::run(cli, &printer)));
-    match ended {
-        Ok(Ok(exit)) => exit.into(),
+    let exit = match ended {
+        Ok(Ok(exit)) => exit,
         Ok(Err(failure)) => {
             failure.tell(&printer);
-            failure.exit.into()
+            failure.exit
         }
         // The panic itself was printed by the standard hook.
         Err(_) => {
@@ -63,7 +70,34 @@ fn main() -> ExitCode {
                 "error",
                 json!({ "code": "notation::bug", "message": "a bug of notation", "help": null, "place": null, "related": [] }),
             );
-            Exit::Bug.into()
+            Exit::Bug
         }
+    };
+    heard(exit, unheard, &printer).into()
+}
+
+/// What a command ends with once it is known whether what it printed was written. Who reads the
+/// status of a command takes 0 for an answer that is there.
+fn heard(exit: Exit, unheard: Exit, printer: &Printer) -> Exit {
+    let Some(error) = printer::not_written() else {
+        return exit;
+    };
+    let failure = Failure::new(
+        unheard,
+        "system::not_written",
+        format!("what was asked for could not be written to stdout: {error}"),
+    )
+    .help(match unheard {
+        Exit::Stopped => "everything else was done; `outputs`, `state` and `plan` tell what there is",
+        _ => "make room where stdout goes to, then ask again",
+    });
+    // Not as an event: there is nowhere to write one.
+    failure.tell(&Printer {
+        json: false,
+        ..*printer
+    });
+    match exit {
+        Exit::Done => failure.exit,
+        worse => worse,
     }
 }

@@ -1,6 +1,9 @@
 //! Where words go: what was asked for to stdout, everything else said to a person to stderr.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    sync::OnceLock,
+};
 
 use serde_json::{Map, Value as Json};
 
@@ -52,7 +55,7 @@ impl Printer {
     /// Prints what the command was asked for, to a person.
     pub fn out(&self, text: impl AsRef<str>) {
         if !self.json {
-            line(&mut anstream::stdout(), text.as_ref());
+            asked_for(line(&mut anstream::stdout(), text.as_ref()));
         }
     }
 
@@ -69,7 +72,7 @@ impl Printer {
     /// Prints text that is asked for as it is, e.g. a script: the same with `--json`.
     pub fn raw(&self, text: &str) {
         let mut stdout = io::stdout().lock();
-        gone(
+        asked_for(
             stdout
                 .write_all(text.as_bytes())
                 .and_then(|()| stdout.flush()),
@@ -79,13 +82,13 @@ impl Printer {
     /// Tells a person something.
     pub fn say(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            line(&mut anstream::stderr(), text.as_ref());
+            said(line(&mut anstream::stderr(), text.as_ref()));
         }
     }
 
     /// Tells a person something that `--quiet` must not hide.
     pub fn warn(&self, text: impl AsRef<str>) {
-        line(&mut anstream::stderr(), text.as_ref());
+        said(line(&mut anstream::stderr(), text.as_ref()));
     }
 
     /// One JSON event, with `event` and `at` first. Nothing without `--json`.
@@ -99,7 +102,8 @@ impl Printer {
         if let Json::Object(fields) = fields {
             object.extend(fields);
         }
-        line(&mut anstream::stdout(), &Json::Object(object).to_string());
+        let text = Json::Object(object).to_string();
+        asked_for(line(&mut anstream::stdout(), &text));
     }
 
     /// Whether moving progress may be drawn: a terminal, and a person looking at it.
@@ -115,7 +119,7 @@ impl Printer {
     /// Asks; anything but y or yes is a no.
     pub fn ask(&self, question: &str) -> bool {
         let mut stderr = anstream::stderr();
-        gone(write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()));
+        said(write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()));
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).is_ok()
             && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
@@ -141,18 +145,38 @@ fn width() -> usize {
     asked.or_else(seen).unwrap_or(100).clamp(40, 400)
 }
 
-fn line(stream: &mut impl io::Write, text: &str) {
+fn line(stream: &mut impl io::Write, text: &str) -> io::Result<()> {
     let ended = text.ends_with('\n');
     let end = if ended { "" } else { "\n" };
     // One write, so that lines of two processes on one terminal do not mix.
     let whole = format!("{text}{end}");
-    gone(
-        stream
-            .write_all(whole.as_bytes())
-            .and_then(|()| stream.flush()),
-    );
+    stream
+        .write_all(whole.as_bytes())
+        .and_then(|()| stream.flush())
 }
 
-/// A reader that went away (`notation state list main | head`) is no problem of ours, and a
-/// deploy goes on without an audience.
-fn gone(_: io::Result<()>) {}
+/// Why stdout took no more, the first time that it did not: a process has one stdout.
+static NOT_WRITTEN: OnceLock<io::Error> = OnceLock::new();
+
+/// Why what was asked for could not be written, when it could not. A reader that went away
+/// (`notation state list main | head`) has what it wanted.
+pub fn not_written() -> Option<&'static io::Error> {
+    let error = NOT_WRITTEN.get()?;
+    (error.kind() != io::ErrorKind::BrokenPipe).then_some(error)
+}
+
+/// Whether nothing more of what is asked for reaches anybody.
+pub fn nobody_reads() -> bool {
+    NOT_WRITTEN.get().is_some()
+}
+
+/// Remembers that what was asked for could not be written; a deploy goes on without an audience.
+pub fn asked_for(written: io::Result<()>) {
+    if let Err(error) = written {
+        // The first reason counts.
+        let _ = NOT_WRITTEN.set(error);
+    }
+}
+
+/// Words for a person that nobody hears are no problem of ours.
+fn said(_: io::Result<()>) {}

@@ -1,6 +1,10 @@
 //! A command line that cannot be read: what is wrong with it, and what to type instead.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    io::{self, Write as _},
+    path::PathBuf,
+};
 
 use clap::{
     Command, CommandFactory as _,
@@ -13,7 +17,7 @@ use crate::{
     args::{Cli, Global},
     exit::Exit,
     failure::Failure,
-    printer::Printer,
+    printer::{self, Printer},
     project,
 };
 
@@ -48,7 +52,7 @@ const FLAGS: &[(&str, &str)] = &[
 ];
 
 /// Answers a command line that is no command: help that was asked for, or what is wrong.
-pub fn answer(error: &clap::Error) -> Exit {
+pub fn answer(error: &clap::Error) -> (Exit, Printer) {
     let typed: Vec<String> = std::env::args_os()
         .skip(1)
         .map(OsString::into_string)
@@ -56,10 +60,10 @@ pub fn answer(error: &clap::Error) -> Exit {
         .collect();
     let global = global(&typed);
     let printer = Printer::new(&global);
-    match error.kind() {
+    let exit = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion if !printer.json => {
-            // Nobody to tell when the stream is closed.
-            let _ = error.print();
+            let printed = error.print();
+            printer::asked_for(printed.and_then(|()| io::stdout().flush()));
             Exit::Done
         }
         ErrorKind::DisplayVersion => {
@@ -83,7 +87,8 @@ pub fn answer(error: &clap::Error) -> Exit {
             failure.tell(&printer);
             failure.exit
         }
-    }
+    };
+    (exit, printer)
 }
 
 /// What can be read of the flags that every command takes.

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::{
     exit::Exit,
     failure::{Failure, Outcome},
-    printer::Printer,
+    printer::{self, Printer},
     render::cell,
 };
 
@@ -53,6 +53,9 @@ pub fn show(path: &Path, follow: bool, lines: usize, printer: &Printer) -> Outco
         while let Some(end) = rest.find('\n') {
             tell(&rest[..end], printer);
             rest.drain(..=end);
+        }
+        if printer::nobody_reads() {
+            return Ok(Exit::Done);
         }
         thread::sleep(Duration::from_millis(200));
     }
