@@ -22,7 +22,7 @@ use std::{
 };
 
 use serde_json::Value as Json;
-use support::{Project, Ran, is_alive};
+use support::{Project, Ran, cache, is_alive};
 
 /// The pair of `examples/pair`, in a folder of its own, with a host of its own.
 struct Pair {
@@ -43,10 +43,7 @@ impl Pair {
         }
         project.app = "pair";
         project.entry = "pair";
-        // The runtime is fetched once for all tests.
-        let cache = std::env::var("NOTATION_CACHE_DIR")
-            .unwrap_or_else(|_| format!("{}/runtime-cache", env!("CARGO_TARGET_TMPDIR")));
-        project.set("NOTATION_CACHE_DIR", &cache);
+        project.set("NOTATION_CACHE_DIR", &cache());
         Pair { project }
     }
 

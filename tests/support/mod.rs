@@ -89,6 +89,12 @@ impl Ran {
     }
 }
 
+/// Where the runtime of workers is: fetched once for all tests.
+pub fn cache() -> String {
+    std::env::var("NOTATION_CACHE_DIR")
+        .unwrap_or_else(|_| format!("{}/runtime-cache", env!("CARGO_TARGET_TMPDIR")))
+}
+
 /// A project in a folder of its own, with its own simulated cloud, caches and home.
 pub struct Project {
     folder: TempDir,

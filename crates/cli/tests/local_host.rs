@@ -1,48 +1,22 @@
 //! The local host: one per project, found again, replaced when stale, gone when stopped.
 #![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
+#[path = "../../../tests/support/hosted.rs"]
+mod hosted;
 #[path = "../../../tests/support/mod.rs"]
 mod support;
 
-use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    time::{Duration, Instant},
+};
 
+use hosted::Hosted;
 use serde_json::Value as Json;
-use support::{Project, is_alive};
-
-/// The runtime is fetched once for all tests.
-fn cache() -> String {
-    std::env::var("NOTATION_CACHE_DIR")
-        .unwrap_or_else(|_| format!("{}/runtime-cache", env!("CARGO_TARGET_TMPDIR")))
-}
-
-/// A project whose local host is stopped at the end.
-struct Hosted(Project);
-
-impl Hosted {
-    fn new() -> Hosted {
-        let mut project = Project::new();
-        project.set("NOTATION_CACHE_DIR", &cache());
-        project.program("export const nothing = 0;\n");
-        Hosted(project)
-    }
-
-    fn start(&self) -> Json {
-        self.0
-            .run(&["--json", "host", "start"])
-            .exits(0)
-            .event("host")
-    }
-
-    fn folder(&self) -> std::path::PathBuf {
-        self.0.path().join(".notation/host")
-    }
-}
-
-impl Drop for Hosted {
-    fn drop(&mut self) {
-        self.0.run(&["host", "stop"]);
-    }
-}
+use support::{cache, is_alive};
 
 #[test]
 fn a_started_host_is_found_again_and_stops_when_told() {
@@ -54,11 +28,7 @@ fn a_started_host_is_found_again_and_stops_when_told() {
         .says("does not run");
     let first = hosted.start();
     assert_eq!(hosted.start()["pid"], first["pid"]);
-    let status = hosted
-        .0
-        .run(&["--json", "host", "status"])
-        .exits(0)
-        .event("host");
+    let status = hosted.status();
     assert_eq!(status["running"], true);
     assert_eq!(status["workers"], serde_json::json!([]));
     assert!(
@@ -187,9 +157,9 @@ fn a_workers_port_that_somebody_took_is_named_by_start_status_and_deploy() {
     hosted.0.run(&deploy).exits(0).says(words);
     drop(taken);
     // It is answered again as soon as the port is free.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(20);
     while hosted.0.run(&["host", "status"]).said().contains(words) {
-        assert!(std::time::Instant::now() < deadline);
+        assert!(Instant::now() < deadline);
     }
     std::net::TcpStream::connect(&authority).unwrap();
 }
@@ -279,4 +249,43 @@ fn tokens_are_made_listed_and_revoked_while_it_runs() {
         .run(&["host", "token", "revoke", id])
         .exits(1)
         .says("host::unknown_token");
+}
+
+#[test]
+fn a_host_whose_folder_was_removed_ends_with_its_workers() {
+    let hosted = Hosted::new();
+    let project = &hosted.0;
+    fs::remove_file(project.path().join("notation.config.ts")).unwrap();
+    project.run(&["init", ".", "--app", "shop"]).exits(0);
+    let deploy = ["deploy", "app", "--stage", "dev", "--yes"];
+    project.run(&deploy).exits(0);
+    let first = hosted.status();
+    let mut pids = vec![first["pid"].to_string()];
+    let workers = first["workers"].as_array().unwrap();
+    pids.extend(workers.iter().map(|worker| worker["pid"].to_string()));
+    assert!(pids.len() > 1 && pids.iter().all(is_alive), "{first}");
+    fs::remove_dir_all(project.path().join(".notation")).unwrap();
+    // The one that is started now shares nothing with the one that is ending.
+    project.run(&deploy).exits(0);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while pids.iter().any(is_alive) {
+        assert!(Instant::now() < deadline, "{pids:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let second = hosted.status();
+    assert_ne!(second["pid"], first["pid"]);
+    let outputs = ["--json", "outputs", "app", "--stage", "dev"];
+    let url = project.run(&outputs).exits(0).event("outputs")["outputs"]["url"].clone();
+    let authority = url.as_str().unwrap().trim_start_matches("http://");
+    assert!(answers(authority.trim_end_matches('/')), "{url}");
+}
+
+/// Whether a worker answers there with success.
+fn answers(authority: &str) -> bool {
+    let mut stream = std::net::TcpStream::connect(authority).unwrap();
+    let request = format!("GET / HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
+    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+    answer.starts_with("HTTP/1.1 200")
 }

@@ -2,38 +2,39 @@
 //! knows it by the id of before.
 #![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
+#[path = "../../../tests/support/hosted.rs"]
+mod hosted;
 #[path = "../../../tests/support/mod.rs"]
 mod support;
 
+use hosted::Hosted;
 use serde_json::Value as Json;
-use support::{Project, Ran};
+use support::Ran;
 
-/// The runtime is fetched once for all tests.
-fn cache() -> String {
-    std::env::var("NOTATION_CACHE_DIR")
-        .unwrap_or_else(|_| format!("{}/runtime-cache", env!("CARGO_TARGET_TMPDIR")))
-}
+/// Renames, and looks at the host.
+struct Renaming(Hosted);
 
-/// A project whose local host is stopped at the end.
-struct Hosted(Project);
-
-impl Hosted {
-    fn new() -> Hosted {
-        let mut project = Project::new();
-        project.set("NOTATION_CACHE_DIR", &cache());
-        project.write(
+impl Renaming {
+    fn new() -> Renaming {
+        let hosted = Hosted::new();
+        hosted.0.write(
             "src/w.ts",
             "export default { fetch() { return new Response(\"here\"); } };\n",
         );
-        Hosted(project)
+        Renaming(hosted)
     }
 
     /// Deploys these statements.
     fn deploy(&self, statements: &str, flags: &[&str]) -> Ran {
         let imports = "import { Worker } from \"@notation/edge\";\nconst main = \"src/w.ts\";\n";
-        self.0.program(&format!("{imports}{statements}"));
+        let project = &self.0.0;
+        project.program(&format!("{imports}{statements}"));
         let deploy = ["deploy", "main", "--stage", "dev", "--yes"];
-        self.0.run(&[&deploy[..], flags].concat())
+        project.run(&[&deploy[..], flags].concat())
+    }
+
+    fn destroy(&self) -> Ran {
+        self.0.0.destroy()
     }
 
     /// Names of the Workers that the host has.
@@ -47,16 +48,9 @@ impl Hosted {
     }
 
     fn resources(&self) -> Vec<Json> {
-        let status = self.0.run(&["--json", "host", "status"]).exits(0);
-        let status = status.event("host");
+        let status = self.0.status();
         assert_eq!(status["running"], true);
         status["resources"].as_array().unwrap().clone()
-    }
-}
-
-impl Drop for Hosted {
-    fn drop(&mut self) {
-        self.0.run(&["host", "stop"]);
     }
 }
 
@@ -74,7 +68,7 @@ fn named(id: &str, formerly: &[&str], more: &str) -> String {
 
 #[test]
 fn it_is_destroyed_and_leaves_when_it_is_taken_out_of_the_program() {
-    let hosted = Hosted::new();
+    let hosted = Renaming::new();
     for twice in [false, true] {
         for destroyed in [true, false] {
             hosted.deploy(&worker("api", &[]), &[]).exits(0);
@@ -84,7 +78,7 @@ fn it_is_destroyed_and_leaves_when_it_is_taken_out_of_the_program() {
             }
             assert_eq!(hosted.workers(), ["shop-dev-api"]);
             match destroyed {
-                true => hosted.0.destroy().exits(0),
+                true => hosted.destroy().exits(0),
                 false => hosted.deploy("", &[]).exits(0),
             };
             assert_eq!(hosted.resources(), Vec::<Json>::new());
@@ -94,7 +88,7 @@ fn it_is_destroyed_and_leaves_when_it_is_taken_out_of_the_program() {
 
 #[test]
 fn it_is_replaced_under_a_generated_and_under_a_written_name() {
-    let hosted = Hosted::new();
+    let hosted = Renaming::new();
     for more in ["", "ScriptName: \"front\""] {
         hosted.deploy(&named("api", &[], more), &[]).exits(0);
         let renamed = named("gateway", &["api"], more);
@@ -105,14 +99,14 @@ fn it_is_replaced_under_a_generated_and_under_a_written_name() {
             .says("gateway");
         assert_eq!(hosted.workers().len(), 1);
         hosted.deploy(&renamed, &[]).exits(0).says("Nothing to do");
-        hosted.0.destroy().exits(0);
+        hosted.destroy().exits(0);
         assert_eq!(hosted.resources(), Vec::<Json>::new());
     }
 }
 
 #[test]
 fn in_a_cycle_it_is_destroyed_and_leaves_without_its_peer() {
-    let hosted = Hosted::new();
+    let hosted = Renaming::new();
     let pair = |one: &str| {
         let other = worker("auth", &[]);
         format!(
@@ -130,7 +124,7 @@ other.contribute({{ bindings: [{{ name: \"ONE\", service: one.ScriptName }}] }})
             hosted.deploy(&worker("auth", &[]), &[]).exits(0);
             assert_eq!(hosted.workers(), ["shop-dev-auth"]);
         }
-        hosted.0.destroy().exits(0);
+        hosted.destroy().exits(0);
         assert_eq!(hosted.resources(), Vec::<Json>::new());
     }
 }

@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{self, Write as _},
     net::SocketAddr,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -124,9 +124,14 @@ impl Folder {
     }
 
     /// Where short-lived things go: paths of Unix sockets are short, those of projects are not.
+    /// Another place for a folder that was removed and made again: whoever lived in the one before
+    /// may still be ending.
     pub fn run_dir(&self) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         self.0.hash(&mut hasher);
+        // As long as its file is open, no other file has the same number.
+        let lock = fs::metadata(self.0.join("lock"));
+        lock.map_or(0, |lock| lock.ino()).hash(&mut hasher);
         let user = rustix::process::getuid().as_raw();
         std::env::temp_dir().join(format!("notation-{user}-{:016x}", hasher.finish()))
     }
@@ -180,15 +185,15 @@ impl Folder {
         }
     }
 
-    /// Moves in: the lock is held as long as the file lives. `None` when somebody lives here.
-    pub fn move_in(&self) -> Result<Option<File>, FolderError> {
+    /// Moves in: the lock is held as long as it lives. `None` when somebody lives here.
+    pub fn move_in(&self) -> Result<Option<Lock>, FolderError> {
         let path = self.0.join("lock");
         let file = self.open_lock(&path)?;
         match file.try_lock() {
             Ok(()) => {
                 // What the one before said of itself is no longer true.
                 let _ = fs::remove_file(self.0.join("info.json"));
-                Ok(Some(file))
+                Ok(Some(Lock(file)))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(failed(&path, "locked")(error)),
@@ -274,6 +279,18 @@ impl Folder {
     }
 }
 
+/// The right to live in a folder.
+#[derive(Debug)]
+pub struct Lock(File);
+
+impl Lock {
+    /// Whether the folder was removed: nobody can find who lives in it any more. One that was moved
+    /// was not.
+    pub fn is_removed(&self) -> bool {
+        self.0.metadata().is_ok_and(|lock| lock.nlink() == 0)
+    }
+}
+
 /// Which build this binary is: another one must not be mistaken for it.
 pub fn build() -> String {
     let file = std::env::current_exe().and_then(fs::metadata);
@@ -302,6 +319,25 @@ mod tests {
         assert!(matches!(folder.tenancy().unwrap(), Tenancy::Unclear));
         drop(held);
         assert!(matches!(folder.tenancy().unwrap(), Tenancy::Vacant));
+    }
+
+    #[test]
+    fn a_folder_that_is_removed_is_told_from_one_that_is_moved() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::at(place.path().join("host"));
+        folder.make().unwrap();
+        let held = folder.move_in().unwrap().unwrap();
+        let run_dir = folder.run_dir();
+        let moved = place.path().join("moved");
+        fs::rename(folder.path(), &moved).unwrap();
+        assert!(!held.is_removed());
+        fs::remove_dir_all(&moved).unwrap();
+        assert!(held.is_removed());
+        // Who comes after shares nothing with who is ending.
+        folder.make().unwrap();
+        let next = folder.move_in().unwrap().unwrap();
+        assert!(!next.is_removed());
+        assert_ne!(folder.run_dir(), run_dir);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use notation_host::{Grant, Host, Origin, Scope, fresh_token};
@@ -18,7 +19,7 @@ use tokio::{
 
 use super::{
     answers, control,
-    folder::{self, Folder, FolderError, Info, Ports, STATUS_KEY, TOKEN},
+    folder::{self, Folder, FolderError, Info, Lock, Ports, STATUS_KEY, TOKEN},
     plane::{HostBlobs, Plane},
     setup::{config, not_opened, reachable, with_causes},
     start::unusable,
@@ -34,6 +35,10 @@ use crate::{
     printer::{self, Printer},
     project,
 };
+
+/// How often a host makes sure that its folder is still there: a question about an open file, which
+/// costs nothing.
+const LOOK_FOR_FOLDER: Duration = Duration::from_secs(2);
 
 /// Tenant of a host that belongs to one person.
 const TENANT: &str = "local";
@@ -66,7 +71,7 @@ fn serve(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
         }
     };
     folder.make().map_err(unusable)?;
-    let Some(_lock) = folder.move_in().map_err(unusable)? else {
+    let Some(lock) = folder.move_in().map_err(unusable)? else {
         return Err(Failure::new(
             Exit::Fixable,
             "host::running",
@@ -83,7 +88,7 @@ fn serve(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
         })?,
         None => workerd::ensure(printer)?,
     };
-    block_on_all_cores(live(args, &folder, project, workerd, printer))
+    block_on_all_cores(live(args, &folder, &lock, project, workerd, printer))
 }
 
 fn log_to_stderr(format: LogFormat) {
@@ -102,6 +107,7 @@ fn log_to_stderr(format: LogFormat) {
 async fn live(
     args: &Serve,
     folder: &Folder,
+    lock: &Lock,
     project: PathBuf,
     workerd: PathBuf,
     printer: &Printer,
@@ -205,11 +211,15 @@ async fn live(
         ready(&info, folder, args.log_format, printer);
     }
 
-    tokio::select! {
-        () = interrupts.next() => {}
-        () = closing() => {}
+    let homeless = tokio::select! {
+        () = interrupts.next() => false,
+        () = closing() => false,
+        () = removed(lock) => true,
+    };
+    match homeless {
+        true => tracing::warn!("the folder of the host was removed: the host stops"),
+        false => tracing::info!("the host stops"),
     }
-    tracing::info!("the host stops");
     stop.send_replace(true);
     house.abort();
     // First what was asked of the control plane comes to its end, workers and all; it has its own
@@ -226,12 +236,29 @@ async fn live(
             Err(shared) => drop(shared),
         }
     }
+    if homeless {
+        // What has these names by now is another host's.
+        return Err(Failure::new(
+            Exit::Stopped,
+            "host::folder_removed",
+            format!("{} was removed while its host ran", folder.path().display()),
+        )
+        .help("deploy again: what ran on it is gone with it"));
+    }
     if let Err(error) = host.flush().await {
         tracing::error!(%error, "the last changes may not be durable");
     }
     // It may be gone already.
     let _ = std::fs::remove_file(&socket);
     Ok(Exit::Done)
+}
+
+/// Waits until the folder is removed, and nobody can find or stop what lives in it.
+async fn removed(lock: &Lock) {
+    let mut looks = tokio::time::interval(LOOK_FOR_FOLDER);
+    while !lock.is_removed() {
+        looks.tick().await;
+    }
 }
 
 async fn bind(

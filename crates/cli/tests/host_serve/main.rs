@@ -1,6 +1,8 @@
 //! A host in the foreground, through the binary: every flag, and whoever runs it at work.
 #![allow(clippy::unwrap_used, reason = "its helpers are test code")]
 
+#[path = "../../../../tests/support/hosted.rs"]
+mod hosted;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
 

@@ -1,8 +1,8 @@
 //! Workers behind a proxy that speaks TLS, through the binary.
 
 use crate::{
-    served::{Served, cache, exchange},
-    support::Project,
+    served::{Served, exchange},
+    support::{Project, cache},
 };
 
 /// What a deployed Worker says of `request.url`, asked through the ingress of a host with `flags`.

@@ -5,25 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    served::{cache, exchange},
-    support::{Project, fed},
-};
-
-/// A project with a host of its own that is stopped at the end.
-struct Hosted(Project);
-
-impl Drop for Hosted {
-    fn drop(&mut self) {
-        self.0.run(&["host", "stop"]);
-    }
-}
+use crate::{hosted::Hosted, served::exchange, support::fed};
 
 #[test]
 fn a_secret_reaches_the_running_worker_and_nothing_else() {
-    let mut project = Project::new();
-    project.set("NOTATION_CACHE_DIR", &cache());
-    let hosted = Hosted(project);
+    let hosted = Hosted::new();
     let project = &hosted.0;
     project.write(
         "src/w.ts",
@@ -106,11 +92,8 @@ fn a_secret_reaches_the_running_worker_and_nothing_else() {
     project
         .run(&["host", "secret", "rm", &worker, "API_KEY"])
         .exits(0);
-    let page = project
-        .run(&["--json", "host", "status"])
-        .exits(0)
-        .event("host");
-    let page = page["status_page"].as_str().unwrap().to_owned();
+    let page = hosted.status()["status_page"].clone();
+    let page = page.as_str().unwrap();
     let (key, authority) = page
         .trim_start_matches("http://status:")
         .trim_end_matches('/')

@@ -12,15 +12,9 @@ use std::{
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::support::{self, Ran};
+use crate::support::{self, Ran, cache};
 
 pub const API: &str = "/apis/forms.takoform.com/v1beta1";
-
-/// The runtime is fetched once for all tests.
-pub fn cache() -> String {
-    std::env::var("NOTATION_CACHE_DIR")
-        .unwrap_or_else(|_| format!("{}/runtime-cache", env!("CARGO_TARGET_TMPDIR")))
-}
 
 pub fn notation() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_notation"));

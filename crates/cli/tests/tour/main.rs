@@ -298,9 +298,7 @@ fn holds(tour: &Tour) {
 
 fn hosts(tour: &Tour) {
     tour.fresh(ONE);
-    // The runtime is fetched once for all tests.
-    let cache = std::env::var("NOTATION_CACHE_DIR")
-        .unwrap_or_else(|_| format!("{}/runtime-cache", env!("CARGO_TARGET_TMPDIR")));
+    let cache = support::cache();
     tour.shop.borrow_mut().set("NOTATION_CACHE_DIR", &cache);
     let folder = tour
         .shop
