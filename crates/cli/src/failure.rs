@@ -40,23 +40,28 @@ pub struct Plain {
     /// Causes and further lines, outermost first.
     pub related: Vec<String>,
     /// Where in the user's source, when it is about a place.
-    pub place: Option<Spot>,
+    pub place: Option<Box<Spot>>,
 }
 
-/// Places of one source file.
+/// Places in the user's source.
 #[derive(Debug)]
 pub struct Spot {
     /// The first place.
     pub origin: Origin,
+    /// The others, and what is there.
+    others: Vec<(Origin, String)>,
     source: NamedSource<String>,
     labels: Vec<LabeledSpan>,
 }
 
 impl Spot {
-    /// Places with what to write under them; those in other files than the first one's are left
-    /// out. `None` when the file cannot be read (any more).
-    pub fn of(root: &Path, places: &[(&Origin, String)]) -> Option<Spot> {
-        let (origin, _) = places.iter().find(|(origin, _)| !origin.file.is_empty())?;
+    /// Places with what to write under them; those in other files than the first one's are named
+    /// only. `None` when the file cannot be read (any more).
+    pub fn of(root: &Path, places: &[(&Origin, String)]) -> Option<Box<Spot>> {
+        let mut known = places.iter().filter(|(origin, _)| !origin.file.is_empty());
+        let (origin, _) = known.next()?;
+        let others = known.map(|(origin, label)| ((*origin).clone(), label.clone()));
+        let others = others.collect();
         let text = std::fs::read_to_string(root.join(&*origin.file)).ok()?;
         let labels = places
             .iter()
@@ -66,11 +71,20 @@ impl Spot {
                 LabeledSpan::new(Some(label.clone()), start, length)
             })
             .collect();
-        Some(Spot {
+        Some(Box::new(Spot {
             origin: (*origin).clone(),
+            others,
             source: NamedSource::new(&*origin.file, text).with_language("TypeScript"),
             labels,
-        })
+        }))
+    }
+}
+
+impl Spot {
+    /// The other places that its own source does not show.
+    fn elsewhere(&self) -> impl Iterator<Item = &(Origin, String)> {
+        let others = self.others.iter();
+        others.filter(|(place, _)| place.file != self.origin.file)
     }
 }
 
@@ -198,8 +212,13 @@ impl Problem {
                 (&problem.message, &problem.help, place, related.collect())
             }
             Problem::Plain(plain) => {
-                let related = plain.related.iter();
-                let related = related.map(|message| json!({ "message": message }));
+                let lines = plain.related.iter();
+                let lines = lines.map(|message| json!({ "message": message }));
+                let others = plain.place.iter().flat_map(|spot| &spot.others);
+                let others = others.map(
+                    |(place, message)| json!({ "message": message, "place": place_json(place) }),
+                );
+                let related = lines.chain(others);
                 let place = plain.place.as_ref().map(|spot| &spot.origin);
                 (&plain.message, &plain.help, place, related.collect())
             }
@@ -274,9 +293,11 @@ fn place_json(origin: &Origin) -> Json {
 impl fmt::Display for Plain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        self.related
-            .iter()
-            .try_for_each(|line| write!(f, "\n{line}"))
+        for line in &self.related {
+            write!(f, "\n{line}")?;
+        }
+        let mut elsewhere = self.place.iter().flat_map(|spot| spot.elsewhere());
+        elsewhere.try_for_each(|(place, label)| write!(f, "\n{label} ({place})"))
     }
 }
 

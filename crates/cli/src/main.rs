@@ -88,7 +88,9 @@ fn heard(exit: Exit, unheard: Exit, printer: &Printer) -> Exit {
         format!("what was asked for could not be written to stdout: {error}"),
     )
     .help(match unheard {
-        Exit::Stopped => "everything else was done; `outputs`, `state` and `plan` tell what there is",
+        Exit::Stopped => {
+            "everything else was done; `outputs`, `state` and `plan` tell what there is"
+        }
         _ => "make room where stdout goes to, then ask again",
     });
     // Not as an event: there is nowhere to write one.

@@ -172,7 +172,7 @@ impl Wiring {
     }
 
     /// Places in the project's own files, for showing them.
-    pub fn spot(&self, places: &[(&Origin, String)]) -> Option<Spot> {
+    pub fn spot(&self, places: &[(&Origin, String)]) -> Option<Box<Spot>> {
         Spot::of(&self.root, places)
     }
 

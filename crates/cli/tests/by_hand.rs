@@ -90,6 +90,98 @@ fn an_ambiguous_create_is_answered_by_hand() {
 }
 
 #[test]
+fn a_create_that_is_not_finished_yet_is_gone_on_with_without_asking() {
+    let shop = Project::new();
+    shop.program("import { Blind } from \"@notation/sim\";\nnew Blind({ id: \"dark\", config: { value: 1 } });\n");
+    shop.faults(json!([{ "op": "create", "do": "wait", "times": 5, "delay_ms": 10 }]));
+    let deploy = ["deploy", "main", "--yes", "--max-attempts", "2"];
+    on_dev(&shop, &deploy)
+        .exits(3)
+        .says("run::out_of_attempts")
+        .says("it goes on from here");
+    on_dev(&shop, &deploy)
+        .exits(3)
+        .says("run::out_of_attempts")
+        .says("the create of dark that an earlier run began is not finished");
+    shop.deploy().exits(0);
+    assert_eq!(shop.objects().len(), 1);
+    let made: Vec<_> = shop.calls();
+    let tokens: std::collections::BTreeSet<_> =
+        made.iter().map(|call| call["token"].to_string()).collect();
+    assert_eq!((made.len(), tokens.len()), (6, 1), "{made:?}");
+    shop.is_quiet();
+}
+
+#[test]
+fn what_cannot_be_read_is_not_imported_and_counted_apart_by_refresh() {
+    let shop = Project::new();
+    let types = "import { Blind, Worker } from \"@notation/sim\";\n";
+    shop.program(&format!(
+        "{types}new Blind({{ id: \"dark\", config: {{}} }});\nnew Worker({{ id: \"a\", config: {{}} }});\n"
+    ));
+    let refused = on_dev(&shop, &["import", "main", "dark", "id-1"])
+        .exits(1)
+        .says("run::cannot_read")
+        .says("dark is a sim/Blind, and nothing of that type can be read");
+    assert!(
+        !refused.said().contains("--no-refresh"),
+        "{}",
+        refused.said()
+    );
+    shop.deploy().exits(0);
+    on_dev(&shop, &["refresh", "main"])
+        .exits(0)
+        .says("1 resource as recorded, 0 changed, 0 gone, 1 not read")
+        .says("? dark   cannot be read");
+    let refreshed = on_dev(&shop, &["--json", "refresh", "main"]).event("refresh");
+    assert_eq!(refreshed["unread"], json!(["dark"]));
+    assert_eq!(refreshed["unchanged"], 1);
+}
+
+#[test]
+fn what_is_protected_is_not_destroyed_and_the_way_out_is_said() {
+    let shop = Project::new();
+    let program = "import { Worker } from \"@notation/sim\";\nnew Worker({ id: \"a\", protect: true, config: {} });\n";
+    shop.program(program).deploy().exits(0);
+    shop.program(&program.replace("protect: true, ", ""));
+    let refused = shop
+        .destroy()
+        .exits(1)
+        .says("plan::protected")
+        .says("a is protected and would be deleted: nothing is asked for")
+        .says("deploy a program that declares a without `protect` first");
+    assert!(!refused.said().contains("the program does not have it"));
+    shop.deploy().exits(0);
+    shop.destroy().exits(0);
+}
+
+#[test]
+fn what_a_killed_update_wrote_is_no_drift_and_its_step_says_why_it_is_there() {
+    let shop = Project::new();
+    let program = |code: u32| {
+        format!(
+            "import {{ Worker }} from \"@notation/sim\";\nnew Worker({{ id: \"a\", config: {{ code: {code} }} }});\n"
+        )
+    };
+    shop.program(&program(1)).deploy().exits(0);
+    shop.program(&program(2));
+    shop.faults(json!([{ "op": "update", "do": "kill_after" }]));
+    assert_eq!(shop.deploy().status, None);
+    for refreshed in [false, true] {
+        if refreshed {
+            on_dev(&shop, &["refresh", "main"]).exits(0);
+        }
+        let planned = shop.plan().exits(0).says("in doubt: written in full");
+        assert!(!planned.said().contains("differs"), "{}", planned.said());
+        let plan = shop.plan_json();
+        assert_eq!(plan["steps"][0]["why"], "in_doubt", "{plan}");
+        assert_eq!(plan["notes"], json!([]), "{plan}");
+    }
+    shop.deploy().exits(0);
+    shop.is_quiet();
+}
+
+#[test]
 fn an_interrupt_waits_for_running_calls_and_the_next_run_goes_on() {
     let shop = Project::new();
     let many: String = (0..30)

@@ -32,15 +32,29 @@ fn an_answer_that_cannot_be_written_is_no_success() {
     let shop = Project::new();
     shop.program(PAIR).deploy().exits(0);
     let of_entry = [
-        "check", "plan", "graph", "outputs", "state list", "hold show", "secret list",
+        "check",
+        "plan",
+        "graph",
+        "outputs",
+        "state list",
+        "hold show",
+        "secret list",
     ];
     let mut asked: Vec<String> = of_entry
         .iter()
         .map(|command| format!("{command} main --stage dev"))
         .collect();
     asked.extend(
-        ["stages", "sim dump", "version", "help plan", "--help", "plan --help", "--version"]
-            .map(str::to_owned),
+        [
+            "stages",
+            "sim dump",
+            "version",
+            "help plan",
+            "--help",
+            "plan --help",
+            "--version",
+        ]
+        .map(str::to_owned),
     );
     asked.push("completions bash".to_owned());
     for line in &asked {
@@ -72,16 +86,21 @@ fn a_deploy_does_its_work_without_an_audience_and_says_so() {
     shop.is_quiet();
     // Its own status says more.
     shop.program("throw new Error(\"no\");");
-    unwritten(&shop, &["--json", "deploy", "main", "--stage", "dev", "--yes"])
-        .exits(1)
-        .says("system::not_written");
+    unwritten(
+        &shop,
+        &["--json", "deploy", "main", "--stage", "dev", "--yes"],
+    )
+    .exits(1)
+    .says("system::not_written");
 }
 
 #[test]
 fn a_reader_that_goes_away_has_what_it_wanted() {
     let shop = Project::new();
     let program: String = (0..2000)
-        .map(|at| format!("export const output{at} = \"a text that fills what a pipe holds {at}\";\n"))
+        .map(|at| {
+            format!("export const output{at} = \"a text that fills what a pipe holds {at}\";\n")
+        })
         .collect();
     shop.program(&program).deploy().exits(0);
     for json in [false, true] {

@@ -4,6 +4,7 @@
 #[path = "../../../tests/support/mod.rs"]
 mod support;
 
+use serde_json::json;
 use support::Project;
 
 /// A program that must not be evaluated: it would end with status 1.
@@ -151,8 +152,7 @@ fn without_a_terminal_a_change_needs_yes_and_no_change_asks_nothing() {
 /// What keeps a program from every plan is known without state: `check` says it as `plan` does.
 #[test]
 fn check_refuses_what_no_plan_takes() {
-    let worker =
-        "import { secret } from \"@notation/core\";\nimport { Worker } from \"@notation/sim\";\n";
+    let worker = "import { secret } from \"@notation/core\";\nimport { StrictWorker, Worker } from \"@notation/sim\";\n";
     for (program, code, message, line, labels) in [
         (
             "new Worker({ id: \"a\", formerly: [\"x\"] });\nnew Worker({ id: \"b\", formerly: [\"x\"] });\n",
@@ -189,6 +189,21 @@ fn check_refuses_what_no_plan_takes() {
             4,
             vec!["infra/main.ts:4:1"],
         ),
+        // One of the names is generated; its type shares them.
+        (
+            "new Worker({ id: \"a\", config: {} });\nnew StrictWorker({ id: \"b\", config: { Name: \"shop-dev-a\", bindings: [] } });\n",
+            "plan::duplicate_identity",
+            "a (sim/Worker) and b (sim/StrictWorker) both claim the name \"shop-dev-a\"",
+            4,
+            vec!["claimed again", "claimed first"],
+        ),
+        (
+            "const a = new Worker({ id: \"a\", config: {} });\nnew Worker({ id: \"b\", config: { Name: `${a.Name}` } });\n",
+            "plan::duplicate_identity",
+            "a and b both claim sim/Worker \"shop-dev-a\"",
+            4,
+            vec!["claimed again", "claimed first"],
+        ),
     ] {
         let shop = Project::new();
         shop.program(&format!("{worker}{program}"));
@@ -204,8 +219,42 @@ fn check_refuses_what_no_plan_takes() {
             let error = shop.run(&json).exits(1).event("error");
             assert_eq!(error["code"], code, "{error}");
             assert_eq!(error["place"]["line"], line, "{error}");
+            // Every other place, with what is there.
+            let related = error["related"].as_array().unwrap().iter();
+            let related: Vec<_> = related
+                .map(|other| (other["message"].as_str().unwrap(), &other["place"]["line"]))
+                .collect();
+            match labels.as_slice() {
+                [_] => assert!(
+                    related.iter().all(|(_, at)| **at != line),
+                    "{code}: {error}"
+                ),
+                _ => {
+                    assert!(labels.contains(&related[0].0), "{error}");
+                    assert_eq!(related, [(related[0].0, &json!(3))], "{error}");
+                }
+            }
         }
     }
+}
+
+#[test]
+fn a_name_claimed_in_another_file_is_told_with_that_place() {
+    let shop = Project::new();
+    shop.write(
+        "infra/first.ts",
+        "import { Worker } from \"@notation/sim\";\nexport const a = new Worker({ id: \"a\" });\n",
+    );
+    shop.program(
+        "import { Worker } from \"@notation/sim\";\nimport { a } from \"./first\";\nnew Worker({ id: \"b\", config: { Name: \"shop-dev-a\" } });\nexport const n = a.Name;\n",
+    );
+    shop.run(&["check", "main", "--stage", "dev"])
+        .exits(1)
+        .says("infra/main.ts:3:1")
+        .says("claimed first (infra/first.ts:2:18)");
+    // The generated name has the stage in it.
+    shop.run(&["check", "main", "--stage", "prod"]).exits(0);
+    shop.run(&["check", "main"]).exits(0);
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn replacement(
     }
     let resource = incarnation.resource.clone();
     // By an earlier round, or by the plan itself.
-    if run.replaced.contains(&resource) || intended.supersedes.is_some() {
+    if run.before.replaced.contains(&resource) || intended.supersedes.is_some() {
         return Some(StepEnd::failed(StepError::ReplacedTwice {
             resource,
             fields: fixed,

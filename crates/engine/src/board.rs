@@ -41,8 +41,8 @@ pub(crate) struct Board<'r> {
     at_work: BTreeMap<Option<&'r TypeName>, usize>,
     /// When each step was given out, in milliseconds since 1970.
     started_ms: Vec<u64>,
-    /// Steps that one of their own writes failed: which.
-    failed_write: BTreeMap<usize, StepKey>,
+    /// Steps that another one failed: one of their own writes, or what failed in an earlier round.
+    failed_by: BTreeMap<usize, StepKey>,
     played: Played,
 }
 
@@ -66,7 +66,7 @@ impl<'r> Board<'r> {
             ready: BTreeMap::new(),
             at_work: BTreeMap::new(),
             started_ms: vec![0; steps.len()],
-            failed_write: BTreeMap::new(),
+            failed_by: BTreeMap::new(),
             played: Played::default(),
         };
         for (number, step) in steps.iter().enumerate() {
@@ -76,9 +76,15 @@ impl<'r> Board<'r> {
                     board.left[number] += 1;
                 }
             }
-            if board.left[number] == 0 {
+            if let Some(failed) = run.failed_before(&step.key) {
+                board.state[number] = State::Failed;
+                board.failed_by.insert(number, failed.clone());
+            } else if board.left[number] == 0 {
                 board.make_ready(number);
             }
+        }
+        for failed in board.failed_by.keys().copied().collect::<Vec<_>>() {
+            board.block(failed);
         }
         board
     }
@@ -162,7 +168,7 @@ impl<'r> Board<'r> {
                 self.played.failed.push(failed);
                 self.state[index] = State::Failed;
                 if let Some(part) = part {
-                    self.failed_write.insert(index, part);
+                    self.failed_by.insert(index, part);
                     self.blocked_by(index, index, Blocked::Waits);
                 }
                 self.run.line.failed();
@@ -228,7 +234,7 @@ impl<'r> Board<'r> {
 
     fn blocked_by(&mut self, index: usize, failed: usize, why: Blocked) {
         let key = self.step(index).key.clone();
-        let write = self.failed_write.get(&failed);
+        let write = self.failed_by.get(&failed);
         let by = write.unwrap_or(&self.step(failed).key).clone();
         self.played.blocked.push(BlockedStep {
             resource: resource_of(&key),

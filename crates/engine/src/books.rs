@@ -54,7 +54,8 @@ pub(crate) async fn open_books(run: &Run) -> Result<(), StepError> {
             .chain(run.plan.cycles.iter().flat_map(|cycle| &cycle.members))
             .collect();
         world.open.retain(|incarnation, open| {
-            let wanted = subjects.contains(incarnation);
+            let wanted = subjects.contains(incarnation)
+                || run.before.failed.contains_key(&incarnation.resource);
             if !wanted {
                 entries.extend(open.iter().map(|open| run.line.closed(open)));
             }

@@ -6,7 +6,8 @@ use notation_model::{Record, ResourceId, SecretName, TypeName};
 use notation_planner::PlanError;
 use notation_state::{Hold, StoreError};
 
-/// Why a run did not start. Nothing of this run was written at a provider.
+/// Why a run did not start. Nothing of this run was written at a provider, but for creates of
+/// earlier runs that it went on with.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// Another run holds the deployment.
@@ -30,9 +31,34 @@ pub enum EngineError {
     /// A create was cut off and nobody can tell whether it happened.
     #[error("it is not known whether {} created", ambiguous(.0))]
     Ambiguous(Vec<AmbiguousCreate>),
-    /// Providers could not say what is there.
+    /// Providers could not say what is there; the records can be believed instead.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Observe(Vec<ObserveFailure>),
+    /// Providers could not say what is there, and nothing can be told without it.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Look(Vec<ObserveFailure>),
+    /// A create that an earlier run began, and that this one went on with, did not come to its end.
+    #[error("the create of {resource} that an earlier run began is not finished: {why}")]
+    Unfinished {
+        /// Which resource.
+        resource: ResourceId,
+        /// Code of what a step would have failed with.
+        code: &'static str,
+        /// What that says.
+        why: String,
+        /// What to do about it.
+        help: String,
+    },
+    /// An object was to be adopted whose type cannot be read.
+    #[error(
+        "{resource} is a {ty}, and nothing of that type can be read: what is there cannot be adopted"
+    )]
+    NotReadable {
+        /// The resource it was to become.
+        resource: ResourceId,
+        /// Its type.
+        ty: TypeName,
+    },
     /// Recorded objects have no tags any more: nothing says that they are still ours.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     LostTags(Vec<LostTags>),
@@ -134,7 +160,10 @@ impl EngineError {
                 .map_or("run::no_plan", |problem| problem.code()),
             EngineError::MissingSecrets(_) => "run::missing_secrets",
             EngineError::Ambiguous(_) => "run::ambiguous_create",
-            EngineError::Observe(_) => "run::cannot_read",
+            EngineError::Observe(_) | EngineError::Look(_) | EngineError::NotReadable { .. } => {
+                "run::cannot_read"
+            }
+            EngineError::Unfinished { code, .. } => code,
             EngineError::LostTags(_) => "run::lost_tags",
             EngineError::Interrupted => "run::interrupted",
             EngineError::NoSuchResource { .. } => "run::no_such_resource",
@@ -185,6 +214,12 @@ impl EngineError {
                 "run again when the provider answers, or with --no-refresh to believe the records"
                     .into()
             }
+            EngineError::Look(_) => "run again when the provider answers".into(),
+            EngineError::Unfinished { help, .. } => help.clone(),
+            EngineError::NotReadable { ty, .. } => format!(
+                "leave the object to whoever made it and write its key where others need it, or \
+                 deploy to have a {ty} made"
+            ),
             EngineError::LostTags(objects) => objects
                 .iter()
                 .map(|object| {

@@ -11,6 +11,7 @@ use crate::{
     given::{give_placeholder, known},
     line::Line,
     look::{has_owner, owner_text, owns},
+    observe,
     prepare::recovered,
     recover::not_recorded,
     references::{link, ordered},
@@ -22,7 +23,8 @@ use crate::{
 /// full, tags included.
 ///
 /// Errors: [`EngineError::Foreign`] when its tags name another owner and `options.plan.adopt` does
-/// not name the resource; [`EngineError::Interrupted`] when the person broke it off.
+/// not name the resource; [`EngineError::NotReadable`] when its type cannot be read;
+/// [`EngineError::Interrupted`] when the person broke it off.
 pub async fn import(
     session: &Session,
     desired: &DesiredGraph,
@@ -51,6 +53,12 @@ async fn import_held(
     let wanted = desired.resources.get(id).ok_or_else(program)?;
     let types = session.registry.types();
     let ty = types.get(&wanted.ty).ok_or_else(program)?;
+    if !observe::is_readable(ty) {
+        return Err(EngineError::NotReadable {
+            resource: id.clone(),
+            ty: ty.name.clone(),
+        });
+    }
     let of_resource = recovered
         .records
         .values()
@@ -74,7 +82,7 @@ async fn import_held(
     let looking = async {
         let read = looker.read(ty, &owner, LookFor::Key(key)).await;
         read.map_err(|error| {
-            EngineError::Observe(vec![crate::ObserveFailure {
+            EngineError::Look(vec![crate::ObserveFailure {
                 resource: id.clone(),
                 key: key.to_owned(),
                 reason: error.to_string(),

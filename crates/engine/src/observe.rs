@@ -29,10 +29,7 @@ pub(crate) async fn observe(
         .values()
         .filter_map(|record| {
             let ty = types.get(&record.ty)?;
-            match ty.look {
-                Look::Key | Look::Owner => Some((ty, record)),
-                Look::IdempotentCreate | Look::Never => None,
-            }
+            is_readable(ty).then_some((ty, record))
         })
         .collect();
     let mut answers = Vec::with_capacity(readable.len());
@@ -70,6 +67,14 @@ pub(crate) async fn observe(
         Ok((observed, untagged))
     } else {
         Err(EngineError::Observe(failures))
+    }
+}
+
+/// Whether objects of a type can be read by their key.
+pub(crate) fn is_readable(ty: &ResourceType) -> bool {
+    match ty.look {
+        Look::Key | Look::Owner => true,
+        Look::IdempotentCreate | Look::Never => false,
     }
 }
 

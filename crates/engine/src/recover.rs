@@ -70,7 +70,7 @@ enum Fate {
 /// Looks up every intent without outcome.
 ///
 /// Errors: [`EngineError::Ambiguous`] with all creates that only a person can answer for;
-/// [`EngineError::Observe`] when providers cannot be asked.
+/// [`EngineError::Look`] when providers cannot be asked.
 pub(crate) async fn look(
     looker: &Looker<'_>,
     state: DeploymentState,
@@ -110,7 +110,7 @@ pub(crate) async fn look(
         }
     }
     if !unread.is_empty() {
-        return Err(EngineError::Observe(unread));
+        return Err(EngineError::Look(unread));
     }
     if !ambiguous.is_empty() {
         return Err(EngineError::Ambiguous(ambiguous));
@@ -152,7 +152,8 @@ async fn fate(
                 // Had it been made it would be ours: it was not. Whoever has the name is told by
                 // the step that wants it, if one still does.
                 Looked::Foreign(_) => Fate::NotDone,
-                Looked::Cannot if ty.look == Look::Never => Fate::Ask,
+                // What the provider said of it is known: it is gone on with by its data.
+                Looked::Cannot if ty.look == Look::Never && open.resume.is_none() => Fate::Ask,
                 Looked::Cannot => Fate::Repeat,
             })
         }
@@ -256,7 +257,8 @@ impl Recovered {
         Ok(())
     }
 
-    /// Repeats a create with its token, which by the type's word makes nothing new.
+    /// Repeats a create with its token, which by the type's word, or by the data of the last
+    /// answer, makes nothing new.
     async fn finish(&mut self, line: &Line, open: OpenIntent) -> Result<(), EngineError> {
         let draft = open.intent.draft.clone();
         let types = line.session.registry.types();
@@ -264,13 +266,6 @@ impl Recovered {
         let role = match draft.shape {
             Shape::Placeholder => Role::Placeholder,
             Shape::Complete => Role::Complete,
-        };
-        let failure = |reason: String| {
-            EngineError::Observe(vec![ObserveFailure {
-                resource: open.incarnation().resource.clone(),
-                key: open.intent.draft.key.to_string(),
-                reason,
-            }])
         };
         let job = Job {
             key: StepKey {
@@ -307,7 +302,19 @@ impl Recovered {
                 error: StepError::Provider(_),
                 ..
             }) => Ok(()),
-            Err(CallEnd::Failed { error, .. }) => Err(failure(error.to_string())),
+            Err(CallEnd::Failed {
+                error: error @ StepError::Store(_),
+                ..
+            }) => Err(not_recorded(&error)),
+            Err(CallEnd::Failed { error, .. }) => {
+                let resource = open.incarnation().resource.clone();
+                Err(EngineError::Unfinished {
+                    code: error.code(),
+                    why: error.to_string(),
+                    help: error.help(&resource),
+                    resource,
+                })
+            }
             Err(CallEnd::NotStarted | CallEnd::Met(_) | CallEnd::Interrupted) => {
                 Err(EngineError::Interrupted)
             }

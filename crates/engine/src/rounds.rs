@@ -8,18 +8,19 @@ use std::{
 };
 
 use notation_model::{Incarnation, ResourceId, Value};
-use notation_planner::{Goal, Observed, Plan, PlanOptions, Subject, Transition};
+use notation_planner::{Cycle, Goal, Observed, Plan, PlanOptions, Role, Subject, Transition};
 use notation_state::OpenIntent;
 
 use crate::{
-    DoneStep, EngineError, EngineEvent, FailedStep, Planned, Report, RunStatus, StepError,
-    StepEvent,
+    Blocked, BlockedStep, DoneStep, EngineError, EngineEvent, FailedStep, Planned, Report,
+    RunStatus, StepError, StepEvent,
     board::Played,
     books::{close_books, open_books, recorded_by_now},
+    line::Line,
     planned::{as_observed, make_plan},
     play::play,
     recover::not_recorded,
-    run::{Run, Shared, forecast},
+    run::{Before, Run, Shared, forecast},
     unrecorded::{Met, take_up},
     world::{Exported, World},
 };
@@ -35,8 +36,9 @@ pub(crate) struct Rounds {
 }
 
 /// Runs the plan, and plans once more when running shows a replacement that was announced
-/// (`engine.md` §6, *Found while running*) or an object of ours that no record knew (§8), and
-/// nothing failed.
+/// (`engine.md` §6, *Found while running*) or an object of ours that no record knew (§8). What
+/// failed by then is not tried again, and whoever waits for it stays blocked; a failure that left
+/// a call open is for the next run to look up first, before anything is planned.
 pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
     let Rounds {
         shared,
@@ -52,6 +54,7 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
     } = &shared;
     let mut total = Played::default();
     let mut replaced = BTreeSet::new();
+    let mut failed = BTreeMap::new();
     // A cycle that was written in an earlier round settles in this one.
     let mut written = BTreeSet::new();
     let records = planned.prior.records.keys();
@@ -66,7 +69,11 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
         let (live, gone) = as_observed(&line.session, &planned);
         let mut world = World::new(live, gone, open);
         world.written = std::mem::take(&mut written);
-        let run = Arc::new(Run::new(&shared, planned.plan, world, replaced.clone()));
+        let before = Before {
+            replaced: replaced.clone(),
+            failed: failed.clone(),
+        };
+        let run = Arc::new(Run::new(&shared, planned.plan, world, before));
         if let Err(error) = open_books(&run).await {
             if !replanned {
                 return Err(not_recorded(&error));
@@ -74,8 +81,16 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
             return Ok(finish(&run, total, exports, Some(error), started_ms).await);
         }
         replanned = true;
-        let played = play(&run).await;
+        let mut played = play(&run).await;
         line.met.store(false, Ordering::Relaxed);
+        for step in &mut played.failed {
+            if step.transition == Transition::None {
+                step.transition = forecast(&run, &step.key);
+            }
+            for resource in failed_with(&run, step) {
+                failed.entry(resource).or_insert_with(|| step.key.clone());
+            }
+        }
         total.done.extend(played.done);
         total.failed.extend(played.failed);
         total.interrupted |= played.interrupted;
@@ -89,10 +104,14 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
         } else {
             take_up(line, desired, secrets, &recorded, &met).await
         };
-        let again = anew && total.failed.is_empty() && !stops;
+        let again = anew && !stops && (total.failed.is_empty() || nothing_open(&run).await);
         if !again && taken_up.is_ok() {
-            total.failed.extend(played.replace);
-            total.blocked.extend(played.blocked);
+            // What an interrupt keeps from being tried is told by nobody.
+            if let Some(first) = total.failed.first() {
+                let left = played.replace.into_iter().map(|step| left_by(step, first));
+                total.blocked.extend(left);
+                total.blocked.extend(played.blocked);
+            }
             return Ok(finish(&run, total, exports, None, started_ms).await);
         }
         let next: BTreeMap<ResourceId, Vec<String>> = played
@@ -101,7 +120,6 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
             .map(|step| (step.resource.clone(), step.error.fields().to_vec()))
             .collect();
         let round = match taken_up {
-            Ok(_) if met.is_empty() => plan_again(&run, BTreeSet::new(), &next).await,
             Ok(_) => plan_again(&run, not_replaced(&run, &total.done), &next).await,
             Err(error) => Err(error),
         };
@@ -130,6 +148,40 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
         }
         written = std::mem::take(&mut run.world().written);
         replaced.extend(next.into_keys());
+    }
+}
+
+/// The resources that a failed step keeps from being tried again: its own, and of a cycle that
+/// does not settle every member.
+fn failed_with(run: &Run, step: &FailedStep) -> Vec<ResourceId> {
+    let own = step.resource.clone();
+    if !matches!(step.key.role, Role::Settle { .. }) {
+        return vec![own];
+    }
+    let of = |cycle: &&Cycle| cycle.members.iter().any(|member| member.resource == own);
+    let cycle = run.plan.cycles.iter().find(of);
+    let members = cycle.into_iter().flat_map(|cycle| &cycle.members);
+    members
+        .map(|member| member.resource.clone())
+        .chain([own.clone()])
+        .collect()
+}
+
+/// Whether it is known of every call of this run what became of it. State that cannot be read
+/// tells nothing.
+async fn nothing_open(run: &Run) -> bool {
+    let Line { session, hold, .. } = &*run.line;
+    let state = session.store.load(&session.deployment).await;
+    state.is_ok_and(|state| state.open.iter().all(|open| open.run != hold.run))
+}
+
+/// A replacement that is left for the next run, since this one stopped at a failure.
+fn left_by(step: FailedStep, first: &FailedStep) -> BlockedStep {
+    BlockedStep {
+        key: step.key,
+        resource: step.resource,
+        by: first.key.clone(),
+        why: Blocked::Stopped,
     }
 }
 
@@ -245,7 +297,7 @@ async fn finish(
     started_ms: u64,
 ) -> Report {
     let line = &run.line;
-    let mut failed = total.failed;
+    let failed = total.failed;
     let mut outputs = before.clone();
     let mut changed_outputs = 0;
     let undone = !total.blocked.is_empty() || unwritten.is_some();
@@ -270,11 +322,6 @@ async fn finish(
                 took_ms: 0,
                 error: Some(blocked.to_string()),
             }));
-    }
-    for step in &mut failed {
-        if step.transition == Transition::None {
-            step.transition = forecast(run, &step.key);
-        }
     }
     let status = match (failed.is_empty(), total.interrupted) {
         (_, true) => RunStatus::Interrupted,

@@ -29,8 +29,17 @@ pub(crate) struct Run {
     world: Mutex<World>,
     /// Who commits next, per resource.
     pub turns: Turns,
-    /// Replaced by an earlier round of this run.
+    /// What earlier rounds of this run did.
+    pub before: Before,
+}
+
+/// What the rounds before one did.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Before {
+    /// Replaced.
     pub replaced: BTreeSet<ResourceId>,
+    /// Failed, and with which step: not tried again in this run.
+    pub failed: BTreeMap<ResourceId, StepKey>,
 }
 
 /// What the rounds of one run share.
@@ -41,13 +50,8 @@ pub(crate) struct Shared {
 }
 
 impl Run {
-    /// Nothing of the plan was done yet. `replaced` is by earlier rounds.
-    pub(crate) fn new(
-        shared: &Shared,
-        plan: Plan,
-        world: World,
-        replaced: BTreeSet<ResourceId>,
-    ) -> Run {
+    /// Nothing of the plan was done yet.
+    pub(crate) fn new(shared: &Shared, plan: Plan, world: World, before: Before) -> Run {
         Run {
             line: shared.line.clone(),
             steps: places(plan.steps.iter().map(|step| &step.key)),
@@ -57,7 +61,16 @@ impl Run {
             secrets: shared.secrets.clone(),
             world: Mutex::new(world),
             turns: Turns::default(),
-            replaced,
+            before,
+        }
+    }
+
+    /// The step of an earlier round that failed and keeps this one from being tried. A cycle waits
+    /// for its members.
+    pub(crate) fn failed_before(&self, key: &StepKey) -> Option<&StepKey> {
+        match &key.subject {
+            Subject::Incarnation(incarnation) => self.before.failed.get(&incarnation.resource),
+            Subject::Cycle(_) => None,
         }
     }
 

@@ -1,12 +1,13 @@
 //! Writes to objects that nobody looked at in this run (`--no-refresh`): what is not ours any
 //! more is not written and not deleted (`engine.md` §8, *Ownership*).
 
-use notation_model::{Look, Record, ResourceType};
+use notation_model::{Record, ResourceType};
 use notation_provider::{Found, LookFor};
 
 use crate::{
     DriftCheck, StepError,
     look::{is_ours, owner_text},
+    observe::is_readable,
     run::Run,
 };
 
@@ -20,7 +21,7 @@ pub(crate) async fn still_ours(
     record: &Record,
 ) -> Result<(), StepError> {
     let line = &run.line;
-    let tells = ty.tags && matches!(ty.look, Look::Key | Look::Owner);
+    let tells = ty.tags && is_readable(ty);
     let asked_for = line
         .options
         .plan

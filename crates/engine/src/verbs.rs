@@ -24,6 +24,8 @@ pub struct Refreshed {
     pub changed: Vec<Incarnation>,
     /// How many are as recorded.
     pub unchanged: usize,
+    /// Those that nobody could look at: no read of their types exists, or nobody knows the type.
+    pub unread: Vec<Incarnation>,
 }
 
 /// How a person answers for an ambiguous create.
@@ -54,6 +56,13 @@ async fn refresh_held(line: &Line) -> Result<Refreshed, EngineError> {
     // What lost its tags is looked at like anything else: nothing is changed.
     let looker = line.looker();
     let looking = observe(&looker, &recovered.records, line.options.parallelism);
+    // There is no refresh without it.
+    let looking = async {
+        looking.await.map_err(|error| match error {
+            EngineError::Observe(failures) => EngineError::Look(failures),
+            error => error,
+        })
+    };
     let (observed, _) = session.interrupt.or(looking).await?;
     let types = session.registry.types();
     let mut refreshed = Refreshed::default();
@@ -67,7 +76,10 @@ async fn refresh_held(line: &Line) -> Result<Refreshed, EngineError> {
             (Some(Observation::There { params, outputs }), Some(ty)) => {
                 draft::observed(ty, record, params, outputs)
             }
-            (None, _) | (Some(Observation::There { .. }), None) => record.clone(),
+            (None, _) | (Some(Observation::There { .. }), None) => {
+                refreshed.unread.push(incarnation.clone());
+                continue;
+            }
         };
         if now == *record {
             refreshed.unchanged += 1;

@@ -129,6 +129,36 @@ async fn a_create_that_did_not_happen_is_made_after_a_person_said_so() {
 }
 
 #[tokio::test]
+async fn a_create_that_waits_is_gone_on_with_by_its_data_also_when_nobody_can_look() {
+    let program = Program::new([resource("sim/Blind", "x").set("value", text("v"))]);
+    // What the next run is about, and what there is after it.
+    for (wanted, left) in [(Some(&program), 1), (None, 0)] {
+        let mut bench = Bench::new();
+        bench.options.max_attempts = 2;
+        bench.cloud.fault(Fault::new("create", "x", What::Wait, 5));
+        let report = bench.deploy(&program).await.unwrap();
+        assert_eq!(report.failed[0].error.code(), "run::out_of_attempts");
+        // A look is enough for a plan, which calls nobody.
+        let planned = plan(&bench.session, &program.graph(), &bench.options).await;
+        assert_eq!(planned.unwrap().plan.summary().create, 1);
+        let error = bench.deploy(&program).await.unwrap_err();
+        assert!(
+            matches!(&error, EngineError::Unfinished { resource, .. } if *resource == id("x")),
+            "{error}"
+        );
+        assert_eq!(error.code(), "run::out_of_attempts");
+        assert!(error.to_string().contains("still at work"), "{error}");
+        let report = match wanted {
+            Some(program) => bench.deploy(program).await.unwrap(),
+            None => bench.destroy().await.unwrap(),
+        };
+        assert!(report.failed.is_empty(), "{:?}", report.failed);
+        assert_eq!(bench.cloud.names().len(), left);
+        bench.consistent().await;
+    }
+}
+
+#[tokio::test]
 async fn a_create_that_is_idempotent_by_token_is_repeated() {
     let bench = Bench::new();
     let program = Program::new([resource("sim/Free", "x").set("value", text("v"))]);

@@ -21,7 +21,7 @@ pub(crate) struct Past<'a> {
     gone: bool,
     /// `None` when the type is not registered.
     pub ty: Option<&'a ResourceType>,
-    /// Parameters that differ at the provider.
+    /// Parameters that somebody else changed at the provider.
     pub drift: Vec<Change>,
     /// Whom the object that stands under its key belongs to, when that is somebody else.
     pub foreign: Option<&'a str>,
@@ -271,11 +271,14 @@ fn look<'a>(
                 now.outputs.remove(field);
             }
         }
-        drift.push(Change {
-            path: field.to_string(),
-            before: Some(before.clone()),
-            after,
-        });
+        // What differs from a record in doubt may be its own last write.
+        if !record.in_doubt {
+            drift.push(Change {
+                path: field.to_string(),
+                before: Some(before.clone()),
+                after,
+            });
+        }
     }
     for (field, value) in outputs {
         let set = record.applied.contains_key(field);

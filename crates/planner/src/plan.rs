@@ -293,6 +293,9 @@ pub enum Why {
     OpensLoop,
     /// It must let go of something that is removed.
     LetsGo,
+    /// It looks as it should, and nobody knows whether it is: its last write was cut off, or its
+    /// tags are another's or lost. It is written in full.
+    InDoubt,
     /// A cycle settles.
     Settles,
     /// It is as it should be.

@@ -305,6 +305,7 @@ fn duplicates(survey: &Survey<'_, '_>) -> Vec<PlanProblem> {
             let first = survey.program.wanted[first].desired;
             problems.push(PlanProblem::DuplicateIdentity {
                 first: first.id.clone(),
+                first_ty: first.ty.clone(),
                 second: wanted.desired.id.clone(),
                 ty: wanted.desired.ty.clone(),
                 key: key.to_owned(),
@@ -411,7 +412,7 @@ fn protected(survey: &Survey<'_, '_>, play: &Play, expected: &[Expected]) -> Vec
             .filter(|outlook| outlook.replaces == life.past);
         let (fate, because) = match (life.wanted, replaced) {
             (None, Some(outlook)) => ("replaced", crate::problem::list(&outlook.because)),
-            (None, None) => ("deleted", "the program does not have it".to_owned()),
+            (None, None) => ("deleted", why_removed(survey).to_owned()),
             (Some(_), _) if reverted => (
                 "reverted",
                 "what it refers to is removed before it can be completed".to_owned(),
@@ -425,6 +426,14 @@ fn protected(survey: &Survey<'_, '_>, play: &Play, expected: &[Expected]) -> Vec
         });
     }
     problems
+}
+
+/// Destroying asks for nothing, whatever the program has.
+fn why_removed(survey: &Survey<'_, '_>) -> &'static str {
+    match survey.input.desired.resources.is_empty() {
+        true => "nothing is asked for",
+        false => "the program does not have it",
+    }
 }
 
 /// Records that say something else now, without any call: those of what has no write, what was

@@ -252,10 +252,12 @@ pub enum PlanProblem {
         origin: Origin,
     },
     /// Two resources claim the same identity (`engine.md` §1).
-    #[error("{first} and {second} both claim {ty} {key:?}")]
+    #[error("{}", both_claim((.first, .first_ty), (.second, .ty), .key))]
     DuplicateIdentity {
         /// Declared first.
         first: ResourceId,
+        /// Type of the first; types may share one space of names.
+        first_ty: TypeName,
         /// Declared second.
         second: ResourceId,
         /// Type of the second.
@@ -343,6 +345,21 @@ fn untaken(ty: &TypeName, is_output: bool) -> String {
         format!("which the provider of {ty} sets")
     } else {
         format!("which {ty} does not have")
+    }
+}
+
+fn both_claim(
+    (first, first_ty): (&ResourceId, &TypeName),
+    (second, ty): (&ResourceId, &TypeName),
+    key: &str,
+) -> String {
+    if first_ty == ty {
+        format!("{first} and {second} both claim {ty} {key:?}")
+    } else {
+        format!(
+            "{first} ({first_ty}) and {second} ({ty}) both claim the name {key:?}, which their \
+             types share"
+        )
     }
 }
 
@@ -472,9 +489,10 @@ impl PlanProblem {
             PlanProblem::ClaimedTwice { former, .. } => {
                 format!("name {former} in one `formerly` only, and in no declaration")
             }
-            PlanProblem::Protected { resource, .. } => {
-                format!("declare {resource} without `protect`, deploy, and then make this change")
-            }
+            PlanProblem::Protected { resource, .. } => format!(
+                "deploy a program that declares {resource} without `protect` first, then run this \
+                 again"
+            ),
             PlanProblem::HeldByUnknown { holder, ty, .. } => format!(
                 "use the version of Notation that has {ty}, or take {holder} away at its provider \
                  and then `notation state rm ENTRY {holder}`"

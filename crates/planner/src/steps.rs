@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use notation_model::ResourceId;
+use notation_model::{Params, ResourceId};
 
 use crate::{
     Cycle, CycleKey, Forecast, Goal, Plan, PlanInput, Role, Step, StepKey, Subject, Transition,
@@ -202,10 +202,16 @@ fn why_last(survey: &Survey<'_, '_>, life: &Life) -> Why {
         };
     };
     let past = &survey.history.past[kept];
-    let as_recorded = outlook.written.as_ref().is_some_and(|params| {
+    let is_asked_for = |applied: &Params| {
         let ty = survey.program.wanted[number].ty;
-        crate::decide::differing(ty, &past.original.applied, params).is_empty()
-    });
+        let written = outlook.written.as_ref();
+        written.is_some_and(|params| crate::decide::differing(ty, applied, params).is_empty())
+    };
+    // A revert in doubt is written in full itself.
+    if past.record.in_doubt && !survey.bare[number] && is_asked_for(&past.record.applied) {
+        return Why::InDoubt;
+    }
+    let as_recorded = is_asked_for(&past.original.applied);
     match (past.drift.is_empty(), as_recorded) {
         (false, true) => Why::Drift,
         (true, true) => Why::LetsGo,

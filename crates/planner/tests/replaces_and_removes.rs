@@ -2,7 +2,7 @@
 
 mod world;
 
-use notation_planner::PlanOptions;
+use notation_planner::{PlanOptions, Why};
 use world::{World, check::check_line as check, detail, line, program::id, run};
 
 #[test]
@@ -88,6 +88,28 @@ fn an_update_in_doubt_is_written_in_full() {
     insta::assert_snapshot!(world.line("a W >b; b W"), @"update a");
     // Also when it is to be let go of.
     insta::assert_snapshot!(world.line("a W"), @"update a, delete b");
+}
+
+#[test]
+fn what_an_update_in_doubt_wrote_is_no_drift_and_its_step_says_why_it_is_there() {
+    let mut world = World::of("a W code=1");
+    let text = "a W code=2";
+    let why = |world: &World, text: &str| {
+        let plan = world.plan(text).unwrap();
+        let drift = plan.notes.iter().any(|note| note.code == "drift");
+        (plan.steps[0].why.clone(), drift)
+    };
+    assert_eq!(why(&world, text), (Why::Changed, false));
+    // The update reached the cloud, and its answer nobody.
+    let object = world.cloud.objects.get_mut("shop-dev-a").unwrap();
+    object.params.insert("code".to_owned(), "2".into());
+    assert_eq!(why(&world, "a W code=1"), (Why::Drift, true));
+    for record in world.records.values_mut() {
+        record.in_doubt = true;
+    }
+    assert_eq!(why(&world, text), (Why::InDoubt, false));
+    // What the program changes is said first.
+    assert_eq!(why(&world, "a W code=3"), (Why::Changed, false));
 }
 
 #[test]

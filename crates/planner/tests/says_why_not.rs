@@ -201,7 +201,7 @@ cycle:a: b a, at most 3 passes, may write []
 #[test]
 fn one_identity_claimed_twice() {
     check!(plan "a W Name=x; b T Name=x", @r#"
-plan::duplicate_identity: a and b both claim sim/Thing "x"
+plan::duplicate_identity: a (sim/Worker) and b (sim/Thing) both claim the name "x", which their types share
   help: give b another name, or leave its name out to have one generated
 "#);
 }
@@ -238,17 +238,17 @@ plan::unbreakable_loop: c depends on itself and cannot start
 #[test]
 fn what_is_protected_is_not_deleted_replaced_or_reverted() {
     check!(["a W protect"] plan "", @r#"
-plan::protected: a is protected and would be deleted: the program does not have it
-  help: declare a without `protect`, deploy, and then make this change
+plan::protected: a is protected and would be deleted: nothing is asked for
+  help: deploy a program that declares a without `protect` first, then run this again
 "#);
     check!(["a W protect region=1"] plan "a W protect region=2", @r#"
 plan::protected: a is protected and would be replaced: region
-  help: declare a without `protect`, deploy, and then make this change
+  help: deploy a program that declares a without `protect` first, then run this again
 "#);
     check!(["a W fixed region=1 >b; b W protect >a"]
         plan "a W fixed region=2 >b; b W protect >a", @r#"
 plan::protected: b is protected and would be reverted: what it refers to is removed before it can be completed
-  help: declare b without `protect`, deploy, and then make this change
+  help: deploy a program that declares b without `protect` first, then run this again
 "#);
     // The program lifts the mark itself.
     check!(["a W protect region=1"] plan "a W region=2", @r#"

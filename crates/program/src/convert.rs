@@ -1,6 +1,6 @@
 //! From what the sandbox handed over to expressions of the model.
 
-use notation_model::{Expr, Map, OutputRef, ResourceId, Segment, Value};
+use notation_model::{Expr, Map, OutputRef, ResourceId, Segment, Unknown, Value};
 
 use crate::raw::{RawStep, RawValue};
 
@@ -22,6 +22,7 @@ pub(crate) fn expression(raw: &RawValue, ids: &[ResourceId]) -> Expr {
             Ok(name) => Expr::Secret(name),
             Err(_) => Expr::Known(Value::Null),
         },
+        RawValue::Refused => Expr::Known(refused()),
         RawValue::Join(parts) => {
             Expr::Join(parts.iter().map(|part| expression(part, ids)).collect())
         }
@@ -43,6 +44,19 @@ pub(crate) fn expression(raw: &RawValue, ids: &[ResourceId]) -> Expr {
             }
         }
     }
+}
+
+/// In the place of a value that a problem is about: no program that has one is deployed.
+fn refused() -> Value {
+    Value::from(Unknown {
+        sources: Vec::new(),
+        text: "refused".into(),
+    })
+}
+
+/// Whether a problem is about this value already.
+pub(crate) fn is_refused(expr: &Expr) -> bool {
+    matches!(expr, Expr::Known(Value::Unknown(_)))
 }
 
 /// A step of a path as the model writes it.

@@ -11,7 +11,7 @@ use notation_model::{
 use crate::{
     call_index::Part,
     codes,
-    convert::expression,
+    convert::{expression, is_refused},
     declared::{Declarations, Declared, Program, key},
     locate,
     nearest::suggestion,
@@ -179,7 +179,7 @@ fn kind(
         Some(Collector::Merge) => takes(&FieldKind::Map, given.value, all),
         None => takes(&field.kind, given.value, all),
     };
-    if fits {
+    if fits || is_refused(given.value) {
         return;
     }
     let wanted = if merged { &FieldKind::Map } else { &field.kind };

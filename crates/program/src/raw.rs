@@ -116,6 +116,8 @@ pub(crate) enum RawValue {
     List(Vec<RawValue>),
     Map(Vec<(String, RawValue)>),
     Join(Vec<RawValue>),
+    /// In the place of a value that a problem is about.
+    Refused,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -162,6 +164,7 @@ fn tagged_list(list: Vec<Json>) -> Option<RawValue> {
             let path = serde_json::from_value(list.next()?).ok()?;
             RawValue::Output(resource.as_u64()? as usize, path)
         }
+        ("r", Json::Null) => RawValue::Refused,
         ("s", Json::String(name)) => RawValue::Secret(name),
         ("l", Json::Array(items)) => RawValue::List(read_all(items)?),
         ("j", Json::Array(parts)) => RawValue::Join(read_all(parts)?),

@@ -50,6 +50,7 @@ pub fn run(global: &Global, args: &Refresh, printer: &Printer) -> Outcome {
             "gone": names(&found.gone),
             "changed": names(&found.changed),
             "unchanged": found.unchanged,
+            "unread": names(&found.unread),
         }),
     );
     for name in names(&found.gone) {
@@ -60,8 +61,17 @@ pub fn run(global: &Global, args: &Refresh, printer: &Printer) -> Outcome {
     for name in names(&found.changed) {
         printer.out(format!("  ~ {name}   differs from what was recorded"));
     }
+    for name in names(&found.unread) {
+        printer.out(format!(
+            "  ? {name}   cannot be read, and is believed to be as recorded"
+        ));
+    }
+    let unread = match found.unread.len() {
+        0 => String::new(),
+        many => format!(", {many} not read"),
+    };
     printer.out(format!(
-        "{}: {} as recorded, {} changed, {} gone",
+        "{}: {} as recorded, {} changed, {} gone{unread}",
         wiring.deployment,
         cell::count(found.unchanged, "resource"),
         found.changed.len(),

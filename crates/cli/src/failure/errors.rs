@@ -63,9 +63,16 @@ impl Failure {
                 Failure::new(Exit::Interrupted, "run::interrupted", error.to_string())
                     .help("nothing was written")
             }
+            // A call of a provider was made.
+            EngineError::Unfinished { .. } => {
+                let help = spelled(&error.help(), deployment);
+                Failure::new(Exit::Stopped, error.code(), error.to_string()).help(help)
+            }
             EngineError::MissingSecrets(_)
             | EngineError::Ambiguous(_)
             | EngineError::Observe(_)
+            | EngineError::Look(_)
+            | EngineError::NotReadable { .. }
             | EngineError::LostTags(_)
             | EngineError::NoSuchResource { .. }
             | EngineError::AlreadyRecorded { .. }
@@ -122,7 +129,7 @@ impl Failure {
     }
 }
 
-fn spot(root: &Path, problem: &PlanProblem) -> Option<Spot> {
+fn spot(root: &Path, problem: &PlanProblem) -> Option<Box<Spot>> {
     let one = |origin: &Origin| Spot::of(root, &[(origin, "here".to_owned())]);
     match problem {
         PlanProblem::Loop(found) => {

@@ -127,6 +127,7 @@ fn why(why: &Why) -> &'static str {
         Why::Removed => "removed",
         Why::OpensLoop => "opens_loop",
         Why::LetsGo => "lets_go",
+        Why::InDoubt => "in_doubt",
         Why::Settles => "settles",
         Why::Unchanged => "unchanged",
     }

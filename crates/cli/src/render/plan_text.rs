@@ -325,6 +325,7 @@ fn remarks(shown: Shown<'_>, incarnation: &Incarnation, step: &Step) -> Vec<Stri
         },
         Why::OpensLoop if reverts => remarks.push("opens a loop".into()),
         Why::LetsGo if reverts => remarks.push("lets go".into()),
+        Why::InDoubt => remarks.push("in doubt: written in full".into()),
         // A create says "placeholder" already, and completing needs no reason.
         Why::OpensLoop | Why::LetsGo => {}
     }

@@ -278,9 +278,12 @@
     return ["j", parts];
   };
 
+  // In the place of a value that was complained about: nothing more is said of it.
+  const REFUSED = ["r", null];
+
   const notData = (what, help, path) => {
     complain("program::not_data", `${what} is not data`, help, path);
-    return null;
+    return REFUSED;
   };
 
   const snapshot = (value, path, above) => {
@@ -312,7 +315,7 @@
         "give one of its properties, for example its name",
         path,
       );
-      return null;
+      return REFUSED;
     }
     if (typeof value === "function") {
       return notData(
