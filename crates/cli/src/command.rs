@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod deploy;
 mod destroy;
+mod fresh;
 mod graph;
 mod help;
 mod hold;

@@ -21,6 +21,26 @@ use crate::{
     project,
 };
 
+/// Words of other tools for what stands below a command.
+const WORDS_BELOW: &[(&str, &str)] = &[
+    ("delete", "rm"),
+    ("get", "show"),
+    ("ls", "list"),
+    ("remove", "rm"),
+];
+
+/// What other tools have a command for, and this one has not.
+const WITHOUT_COMMAND: &[(&[&str], &str)] = &[
+    (
+        &["login", "logout"],
+        "nobody logs in: state is where `state` in notation.config.ts says, or NOTATION_STATE",
+    ),
+    (
+        &["mv", "rename"],
+        "a resource goes on under another id when the program says so: `formerly: [\"old-id\"]`",
+    ),
+];
+
 /// Commands by the words that other tools have for them.
 const WORDS: &[(&str, &str)] = &[
     ("apply", "deploy"),
@@ -43,6 +63,7 @@ const WORDS: &[(&str, &str)] = &[
 /// Flags by the words that other tools have for them.
 const FLAGS: &[(&str, &str)] = &[
     ("auto-approve", "yes"),
+    ("detailed-exitcode", "fail-on-changes"),
     ("env", "stage"),
     ("force", "yes"),
     ("refresh", "no-refresh"),
@@ -208,6 +229,22 @@ impl Advice<'_> {
         let Some(word) = self.text(ContextKind::InvalidSubcommand).pop() else {
             return;
         };
+        if let Some((_, instead)) = WITHOUT_COMMAND
+            .iter()
+            .find(|(words, _)| words.contains(&&*word))
+        {
+            self.lines.push((*instead).to_owned());
+            return;
+        }
+        let here = WORDS_BELOW
+            .iter()
+            .filter(|(other, _)| *other == word)
+            .filter_map(|(_, ours)| self.command.find_subcommand(ours));
+        if let Some(ours) = here.map(Command::get_name).next() {
+            self.lines
+                .push(format!("did you mean notation {} {ours}?", self.path));
+            return;
+        }
         let below = self.root.get_subcommands().flat_map(|command| {
             command
                 .get_subcommands()

@@ -104,6 +104,17 @@ fn what_other_tools_call_it_is_answered_with_what_it_is_called_here() {
         ("plan main --stage Prod_2", "did you mean --stage prod-2?"),
         ("graph main --format pdf", "one of: mermaid, dot, svg"),
         ("state show main", "usage: notation state show"),
+        ("state ls main", "did you mean notation state list?"),
+        ("state remove main a", "did you mean notation state rm?"),
+        ("secret ls main", "did you mean notation secret list?"),
+        ("stages ls", "usage: notation stages"),
+        ("ls", "did you mean notation stages?"),
+        ("state mv main a b", "`formerly: [\"old-id\"]`"),
+        ("login", "NOTATION_STATE"),
+        (
+            "plan main --detailed-exitcode",
+            "did you mean --fail-on-changes?",
+        ),
         ("help unbreakable", "notation help"),
     ] {
         let words: Vec<&str> = typed.split(' ').collect();

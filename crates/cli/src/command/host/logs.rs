@@ -2,24 +2,25 @@
 
 use std::{
     fs::File,
-    io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
     path::Path,
-    thread,
     time::Duration,
 };
 
 use serde_json::json;
 
 use crate::{
+    event_loop::block_on,
     exit::Exit,
     failure::{Failure, Outcome},
+    interrupt::Interrupts,
     printer::{self, Printer},
     render::cell,
 };
 
 /// Prints the last lines, and what is added when that is wanted.
 pub fn show(path: &Path, follow: bool, lines: usize, printer: &Printer) -> Outcome {
-    let unreadable = |error: std::io::Error| {
+    let unreadable = |error: io::Error| {
         Failure::new(
             Exit::Fixable,
             "host::no_log",
@@ -39,9 +40,21 @@ pub fn show(path: &Path, follow: bool, lines: usize, printer: &Printer) -> Outco
     if !follow {
         return Ok(Exit::Done);
     }
-    let mut rest = String::new();
     // Where reading ended, not where the file ends by now: nothing is lost in between.
-    let mut at = file.stream_position().map_err(unreadable)?;
+    let at = file.stream_position().map_err(unreadable)?;
+    block_on(follow_from(at, file, &unreadable, printer))
+}
+
+/// Prints what is added, until nobody reads it or the person has seen enough: an interrupt is the
+/// usual way out.
+async fn follow_from(
+    mut at: u64,
+    mut file: File,
+    unreadable: &dyn Fn(io::Error) -> Failure,
+    printer: &Printer,
+) -> Outcome {
+    let mut interrupts = Interrupts::listen();
+    let mut rest = String::new();
     loop {
         // A log that was cut short starts anew.
         if file.metadata().map_err(unreadable)?.len() < at {
@@ -57,7 +70,10 @@ pub fn show(path: &Path, follow: bool, lines: usize, printer: &Printer) -> Outco
         if printer::nobody_reads() {
             return Ok(Exit::Done);
         }
-        thread::sleep(Duration::from_millis(200));
+        tokio::select! {
+            () = interrupts.next() => return Ok(Exit::Done),
+            () = tokio::time::sleep(Duration::from_millis(200)) => {}
+        }
     }
 }
 
