@@ -154,3 +154,62 @@ async fn what_was_asked_to_be_replaced_is_also_after_planning_once_more() {
     assert_eq!(calls_of(&calls, "create r-").len(), 1, "{calls:?}");
     bench.consistent().await;
 }
+
+/// The same with a cycle around what is replaced, and one beside it.
+fn with_cycles(value: &str) -> Program {
+    Program::new([
+        resource("sim/Frozen", "f").set("value", text(value)),
+        worker("w").set("region", out("f", "id")).binds("p"),
+        worker("p").binds("w"),
+        worker("a").set("code", text(value)).binds("m"),
+        worker("b").binds_version("a", "versionId"),
+        worker("m").binds("b"),
+        worker("u")
+            .named("u")
+            .set("code", out("p", "arn"))
+            .after("a"),
+    ])
+}
+
+#[tokio::test]
+async fn whichever_call_fails_nothing_is_refused_and_the_next_run_does_the_rest() {
+    let mut replaced_beside = 0;
+    let programs = [program, with_cycles];
+    for (program, order) in programs
+        .into_iter()
+        .flat_map(|one| [(one, 0), (one, 5), (one, 9)])
+    {
+        for what in [What::Fail, What::LoseReply, What::Panic, What::Wait] {
+            for number in 1.. {
+                let mut bench = Bench::new();
+                bench.options.max_attempts = 2;
+                bench.done(&program("one")).await;
+                let refused = bench.cloud.refusals().len();
+                bench.cloud.forget_calls();
+                bench.cloud.shuffle(order);
+                bench
+                    .cloud
+                    .fault(Fault::nth("write", number, what.clone(), 2));
+                let report = bench.deploy(&program("two")).await.unwrap();
+                let case = format!("{what:?} of call {number}: {:?}", report.failed);
+                let untouched = bench.cloud.faults_left() == 1 && report.failed.is_empty();
+                let calls = bench.cloud.writes();
+                if !report.failed.is_empty() && !calls_of(&calls, "create w-").is_empty() {
+                    replaced_beside += 1;
+                }
+                for step in &report.failed {
+                    assert_ne!(step.error.code(), "run::would_replace", "{case}");
+                }
+                assert_eq!(bench.cloud.refusals().len(), refused, "{case}");
+                bench.cloud.forget_faults();
+                bench.done(&program("two")).await;
+                bench.quiet(&program("two")).await;
+                bench.consistent().await;
+                if untouched {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(replaced_beside > 0);
+}
