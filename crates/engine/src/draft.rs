@@ -46,8 +46,13 @@ pub(crate) fn staying(
         standing: before.map_or(Standing::Current, |record| record.standing),
         key,
         outputs: outputs_after(before, &params),
+        // Of two that are the same one is kept, as where the record is read back.
+        config: if config == params {
+            params.clone()
+        } else {
+            config
+        },
         applied: params,
-        config,
         contributions,
         edges: edges.cloned().collect(),
         marks: intended.marks,

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use notation_model::{Params, Record, RecordedEdge, ResourceType, Shape, Text, Value};
+use notation_model::{Edge, Params, Record, RecordedEdge, ResourceType, Shape, Text, Value};
 
 use crate::{
-    Act, Change, Forecast, Goal, Intended, Transition,
+    Act, Change, Forecast, Goal, Intended, PlanProblem, Transition,
     decide::{decide, differing, reverted},
     outlook::{Differs, Survey},
     play::Life,
@@ -16,16 +16,46 @@ use crate::{
 
 /// Expected steps of one incarnation, in order; those with nothing to do are left out.
 #[derive(Debug, Default)]
-pub(crate) struct Expected {
+pub(crate) struct Steps {
     pub placeholder: Option<Forecast>,
     pub last: Option<Forecast>,
     /// The record without any call, when it differs from what is recorded.
-    pub restated: Option<Box<Record>>,
+    pub restated: Option<Record>,
+}
+
+/// Those of all lives. Most plans do nothing to most of them, and hardly ever two things: what is
+/// rare lies apart.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    pub placeholders: BTreeMap<usize, Forecast>,
+    pub last: Vec<Option<Forecast>>,
+    pub restated: BTreeMap<usize, Record>,
 }
 
 impl Expected {
-    pub fn writes(&self) -> bool {
-        self.placeholder.is_some() || self.last.is_some()
+    pub fn with_room(lives: usize) -> Expected {
+        Expected {
+            placeholders: BTreeMap::new(),
+            last: Vec::with_capacity(lives),
+            restated: BTreeMap::new(),
+        }
+    }
+
+    /// Those of the next life.
+    pub fn push(&mut self, steps: Steps) {
+        let life = self.last.len();
+        self.last.push(steps.last);
+        let Steps {
+            placeholder,
+            restated,
+            ..
+        } = steps;
+        self.placeholders.extend(placeholder.map(|it| (life, it)));
+        self.restated.extend(restated.map(|it| (life, it)));
+    }
+
+    pub fn writes(&self, life: usize) -> bool {
+        self.last[life].is_some() || self.placeholders.contains_key(&life)
     }
 }
 
@@ -38,17 +68,30 @@ fn step(transition: Transition, changes: Vec<Change>, leaves_out: Vec<String>) -
     }
 }
 
-pub(crate) fn leaving(survey: &Survey<'_, '_>, life: &Life, waypoint: bool) -> Expected {
+/// What the steps of one incarnation are expected to do. Errors: a value that its field cannot take,
+/// which the run would refuse.
+pub(crate) fn of(
+    survey: &Survey<'_, '_>,
+    life: &Life,
+    waypoint: bool,
+) -> Result<Steps, Box<PlanProblem>> {
+    match life.wanted() {
+        Some(number) => staying(survey, number, life, waypoint),
+        None => Ok(leaving(survey, life, waypoint)),
+    }
+}
+
+fn leaving(survey: &Survey<'_, '_>, life: &Life, waypoint: bool) -> Steps {
     let Some(past) = life.past.map(|past| &survey.history.past[past]) else {
-        return Expected::default();
+        return Steps::default();
     };
-    Expected {
+    Steps {
         placeholder: past
             .ty
             .filter(|_| waypoint)
             .and_then(|ty| revert(ty, &past.record)),
         last: Some(step(Transition::Delete, Vec::new(), Vec::new())),
-        restated: past.restated().cloned().map(Box::new),
+        restated: past.restated().cloned(),
     }
 }
 
@@ -78,33 +121,32 @@ fn creation(shown: &Params, ty: &ResourceType) -> Vec<Change> {
     changes(differing(ty, &Params::new(), shown), &Params::new(), shown)
 }
 
-pub(crate) fn staying(
+fn staying(
     survey: &Survey<'_, '_>,
     number: usize,
     life: &Life,
     waypoint: bool,
-    edges: &dyn Fn() -> Vec<RecordedEdge>,
-) -> Expected {
+) -> Result<Steps, Box<PlanProblem>> {
     let wanted = &survey.program.wanted[number];
     let ty = wanted.ty;
-    let params = |shape, moment| survey.params(number, shape, moment).unwrap_or_default();
+    let params = |shape, moment| survey.params(number, shape, moment);
     let Some(past) = life.past.map(|past| &survey.history.past[past]) else {
-        let complete = params(Shape::Complete, Moment::Step);
-        let shown = params(Shape::Complete, Moment::Shown);
+        let complete = params(Shape::Complete, Moment::Step)?;
+        let shown = params(Shape::Complete, Moment::Shown)?;
         if !waypoint {
-            return Expected {
+            return Ok(Steps {
                 last: Some(step(Transition::Create, creation(&shown, ty), Vec::new())),
-                ..Expected::default()
-            };
+                ..Steps::default()
+            });
         }
-        let bare = params(Shape::Placeholder, Moment::Step);
-        let bare_shown = params(Shape::Placeholder, Moment::Shown);
+        let bare = params(Shape::Placeholder, Moment::Step)?;
+        let bare_shown = params(Shape::Placeholder, Moment::Shown)?;
         let changed = differing(ty, &bare, &complete);
         let leaves_out = contributed_fields(wanted.desired)
             .into_iter()
             .filter(|field| changed.contains(field))
             .collect();
-        return Expected {
+        return Ok(Steps {
             placeholder: Some(step(
                 Transition::Create,
                 creation(&bare_shown, ty),
@@ -115,7 +157,7 @@ pub(crate) fn staying(
                 step(Transition::Update, changes, Vec::new())
             }),
             restated: None,
-        };
+        });
     };
     let record: &Record = &past.record;
     let placeholder = waypoint.then(|| revert(ty, record)).flatten();
@@ -124,46 +166,51 @@ pub(crate) fn staying(
     let bare = is_reverted.then(|| reverted(ty, record));
     let applied = bare.as_ref().unwrap_or(&record.applied);
     if outlook.change == Differs::No && !is_reverted {
-        let now = restated(survey, number, record, edges);
+        let now = restated(survey, number, record);
         let as_found = || past.restated().cloned();
-        return Expected {
+        return Ok(Steps {
             placeholder,
             last: None,
-            restated: now.or_else(as_found).map(Box::new),
-        };
+            restated: now.or_else(as_found),
+        });
     }
-    let complete = params(Shape::Complete, Moment::Step);
+    let complete = params(Shape::Complete, Moment::Step)?;
     let changed = differing(ty, applied, &complete);
     let sure = (record.in_doubt && !is_reverted)
         || changed.iter().any(|field| {
             !crate::decide::may_be_same_field(ty, field, applied.get(field), complete.get(field))
         });
     let writes = !changed.is_empty() || (record.in_doubt && !is_reverted);
-    let last = writes.then(|| {
-        let transition = match sure {
-            true => Transition::Update,
-            false => Transition::Unknown,
-        };
-        let shown = params(Shape::Complete, Moment::Shown);
-        step(transition, changes(changed, applied, &shown), Vec::new())
-    });
-    Expected {
+    let last = match writes {
+        true => {
+            let transition = match sure {
+                true => Transition::Update,
+                false => Transition::Unknown,
+            };
+            let shown = params(Shape::Complete, Moment::Shown)?;
+            Some(step(
+                transition,
+                changes(changed, applied, &shown),
+                Vec::new(),
+            ))
+        }
+        false => None,
+    };
+    Ok(Steps {
         placeholder,
         last,
-        restated: past.restated().cloned().map(Box::new),
-    }
+        restated: past.restated().cloned(),
+    })
 }
 
 /// The record of a resource whose parameters are as they should be, when it says something else:
 /// edges, marks and what its placeholder is are refreshed all the same (`engine.md` §1, *Edges*).
-fn restated(
-    survey: &Survey<'_, '_>,
-    number: usize,
-    record: &Record,
-    edges: &dyn Fn() -> Vec<RecordedEdge>,
-) -> Option<Record> {
+fn restated(survey: &Survey<'_, '_>, number: usize, record: &Record) -> Option<Record> {
     let wanted = &survey.program.wanted[number];
-    let edges = edges();
+    // Mostly they are the same, one by one.
+    let edges = (!edges_are(survey, number, &record.edges))
+        .then(|| recorded_edges(survey, number))
+        .filter(|edges| *edges != record.edges);
     // Without contributions the placeholder is what is applied.
     let plain = wanted.desired.contributions.is_empty()
         && record.contributions.is_empty()
@@ -179,7 +226,7 @@ fn restated(
     let as_recorded = record.shape == Shape::Complete
         && record.marks == wanted.desired.marks
         && record.can_be_bare == wanted.can_be_bare
-        && record.edges == edges
+        && edges.is_none()
         && config
             .as_ref()
             .is_none_or(|config| *config == record.config)
@@ -191,7 +238,7 @@ fn restated(
     now.shape = Shape::Complete;
     now.marks = wanted.desired.marks;
     now.can_be_bare = wanted.can_be_bare;
-    now.edges = edges;
+    now.edges = edges.unwrap_or(now.edges);
     now.config = config.unwrap_or(now.config);
     now.contributions = contributions;
     Some(now)
@@ -262,7 +309,7 @@ pub(crate) fn intended(
         position: number,
         cycle,
         supersedes: outlook
-            .replaces
+            .replaces()
             .map(|past| survey.history.past[past].incarnation.clone()),
         may_replace: outlook.may_replace.clone(),
         refers,
@@ -296,6 +343,19 @@ fn hide_in(expr: &mut notation_model::Expr) {
         Expr::Map(members) => members.values_mut().for_each(hide_in),
         Expr::Name | Expr::Output(_) | Expr::Secret(_) => {}
     }
+}
+
+/// Whether these are the references of a desired resource, one by one.
+fn edges_are(survey: &Survey<'_, '_>, number: usize, recorded: &[RecordedEdge]) -> bool {
+    let wanted = &survey.program.wanted[number];
+    let is_same = |(now, recorded): (&(usize, Edge<'_>), &RecordedEdge)| {
+        let (to, edge) = now;
+        recorded.to.resource == *edge.to
+            && recorded.to.generation == survey.outlooks[*to].generation
+            && recorded.via == edge.via
+            && recorded.holds == edge.holds(wanted.ty)
+    };
+    wanted.edges.len() == recorded.len() && wanted.edges.iter().zip(recorded).all(is_same)
 }
 
 /// References of a desired resource as they are recorded, each once.

@@ -2,57 +2,17 @@
 //!
 //! Nodes are numbers in the order in which choices are made; equal inputs give equal answers.
 
-use std::{
-    cmp::Reverse,
-    collections::BinaryHeap,
-    ops::{Index, Range},
-};
+use std::{cmp::Reverse, collections::BinaryHeap, ops::Range};
 
-/// What each node leads to: lists of numbers in one list.
-///
-/// A plan of thousands of resources spends its time waiting for memory, so a graph of thousands of
-/// nodes is two pieces of it, and walking one goes through them from front to end.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Graph {
-    targets: Vec<usize>,
-    /// Where the targets of each node end.
-    ends: Vec<usize>,
-}
+use crate::lists::Lists;
+
+/// What each node leads to.
+pub(crate) type Graph = Lists<usize>;
 
 impl Graph {
-    /// Without nodes, with room for so many.
-    pub fn with_room(nodes: usize) -> Graph {
-        Graph {
-            targets: Vec::with_capacity(nodes),
-            ends: Vec::with_capacity(nodes),
-        }
-    }
-
-    /// How many nodes.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether no node leads anywhere.
-    pub fn is_without_edges(&self) -> bool {
-        self.targets.is_empty()
-    }
-
-    /// One more node, that leads to these.
-    pub fn push(&mut self, targets: impl IntoIterator<Item = usize>) {
-        self.targets.extend(targets);
-        self.ends.push(self.targets.len());
-    }
-
-    /// The targets of each node.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[usize]> + ExactSizeIterator + Clone {
-        (0..self.len()).map(|node| &self[node])
-    }
-
     /// From where to where.
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> + Clone {
-        let nodes = self.iter().enumerate();
-        nodes.flat_map(|(from, targets)| targets.iter().map(move |to| (from, *to)))
+        self.items().map(|(from, to)| (from, *to))
     }
 
     /// From where each node is led to.
@@ -68,27 +28,6 @@ impl Graph {
         }
     }
 
-    /// So many nodes with these edges, those of one node in the order in which they are given.
-    pub fn of(count: usize, edges: impl Iterator<Item = (usize, usize)> + Clone) -> Graph {
-        let mut ends = vec![0; count];
-        let mut edge_count = 0;
-        for (from, _) in edges.clone() {
-            ends[from] += 1;
-            edge_count += 1;
-        }
-        // First where each list begins, and in the end where it ends.
-        let mut begin = 0;
-        for end in &mut ends {
-            begin += std::mem::replace(end, begin);
-        }
-        let mut targets = vec![0; edge_count];
-        for (from, to) in edges {
-            targets[ends[from]] = to;
-            ends[from] += 1;
-        }
-        Graph { targets, ends }
-    }
-
     /// The graph among some nodes (sorted), which become 0, 1, ...
     pub fn within(&self, nodes: &[usize]) -> Graph {
         let inside = |to: &usize| nodes.binary_search(to).ok();
@@ -96,11 +35,6 @@ impl Graph {
             .iter()
             .map(|node| self[*node].iter().filter_map(inside))
             .collect()
-    }
-
-    fn span(&self, node: usize) -> Range<usize> {
-        let begin = node.checked_sub(1).map_or(0, |before| self.ends[before]);
-        begin..self.ends[node]
     }
 
     /// Strongly connected parts, each sorted; a part comes before those that lead to it.
@@ -134,7 +68,7 @@ impl Graph {
                 };
                 let node = *node;
                 if let Some(edge) = left.next() {
-                    let to = self.targets[edge];
+                    let to = *self.at(edge);
                     match met[to] {
                         0 => next = Some(to),
                         CLOSED => {}
@@ -157,6 +91,13 @@ impl Graph {
                 }
             }
         }
+    }
+
+    /// Whether there is a loop at all.
+    pub fn has_loops(&self) -> bool {
+        let mut found = false;
+        self.each_part(|part| found |= self.has_loop(part));
+        found
     }
 
     /// Parts that have a loop, ordered by their first node.
@@ -200,22 +141,6 @@ impl Graph {
             }
         }
         order
-    }
-}
-
-impl Index<usize> for Graph {
-    type Output = [usize];
-    fn index(&self, node: usize) -> &[usize] {
-        &self.targets[self.span(node)]
-    }
-}
-
-impl<T: IntoIterator<Item = usize>> FromIterator<T> for Graph {
-    fn from_iter<N: IntoIterator<Item = T>>(nodes: N) -> Graph {
-        let nodes = nodes.into_iter();
-        let mut graph = Graph::with_room(nodes.size_hint().0);
-        nodes.for_each(|targets| graph.push(targets));
-        graph
     }
 }
 

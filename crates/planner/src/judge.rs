@@ -6,7 +6,7 @@ use notation_model::{Desired, DesiredGraph, Presence, ResourceId, ResourceType, 
 
 use crate::{
     PlanProblem,
-    declared::{Declared, declared},
+    declared::{Declarations, declared},
     lacking,
     problem::{Claimant, Referrer},
     secrecy::{Secrecy, secret_key},
@@ -30,18 +30,13 @@ pub fn judge(desired: &DesiredGraph, types: &TypeSet) -> Result<(), Vec<PlanProb
 pub(crate) fn problems(
     program: &DesiredGraph,
     types: &TypeSet,
-    declared: &[Declared<'_>],
+    declared: &Declarations<'_>,
 ) -> Vec<PlanProblem> {
     let mut problems = Vec::new();
     let secrecy = Secrecy::of(program, types);
-    for Declared {
-        desired,
-        ty,
-        dangling,
-        ..
-    } in declared
-    {
-        let Some(ty) = ty else {
+    for (number, resource) in declared.resources.iter().enumerate() {
+        let desired = resource.desired;
+        let Some(ty) = resource.ty else {
             problems.push(PlanProblem::UnknownType {
                 resource: desired.id.clone(),
                 ty: desired.ty.clone(),
@@ -49,7 +44,8 @@ pub(crate) fn problems(
             });
             continue;
         };
-        problems.extend(dangling.iter().map(|edge| PlanProblem::UnknownReference {
+        let dangling = declared.dangling[number].iter();
+        problems.extend(dangling.map(|edge| PlanProblem::UnknownReference {
             by: Referrer::Resource(desired.id.clone()),
             target: edge.to.clone(),
             origin: edge.origin.clone(),

@@ -3,7 +3,7 @@
 
 use notation_model::{Desired, DesiredGraph, Expr, Origin, ResourceType, Role};
 
-use crate::{PlanProblem, declared::Declared, problem::Referrer};
+use crate::{PlanProblem, declared::Declarations, problem::Referrer};
 
 /// What one resource gives and reads that types do not have. Whom it refers to without there being
 /// one is told elsewhere.
@@ -11,7 +11,7 @@ pub(crate) fn of_resource(
     desired: &Desired,
     ty: &ResourceType,
     program: &DesiredGraph,
-    declared: &[Declared<'_>],
+    declared: &Declarations<'_>,
 ) -> Vec<PlanProblem> {
     let config = desired.config.iter();
     let config = config.map(|(field, value)| (field, value, &desired.origin));
@@ -36,7 +36,7 @@ pub(crate) fn of_resource(
 }
 
 /// What exports read that is not there.
-pub(crate) fn of_exports(program: &DesiredGraph, declared: &[Declared<'_>]) -> Vec<PlanProblem> {
+pub(crate) fn of_exports(program: &DesiredGraph, declared: &Declarations<'_>) -> Vec<PlanProblem> {
     let nowhere = Origin::default();
     let mut problems = Vec::new();
     for (name, value) in &program.exports {
@@ -60,12 +60,12 @@ fn outputs(
     origin: &Origin,
     by: &dyn Fn() -> Referrer,
     program: &DesiredGraph,
-    declared: &[Declared<'_>],
+    declared: &Declarations<'_>,
 ) -> Vec<PlanProblem> {
     let references = value.references().into_iter();
     let unread = references.filter_map(|(_, source)| {
         let place = program.resources.get_index_of(&source.resource)?;
-        let ty = declared[place].ty?;
+        let ty = declared.resources[place].ty?;
         let why = ty.reads(&source.path).err()?;
         Some(PlanProblem::UnknownOutput {
             by: by(),

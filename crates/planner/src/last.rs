@@ -11,10 +11,9 @@ use crate::{
     order::{Rules, Which},
 };
 
-/// The whole graph with late and room waits. Nodes past `rules.count()` are no steps: they pass
+/// The whole graph of steps, with late and room waits. Nodes past `rules.count()` are no steps: they pass
 /// on what they wait for.
-pub(crate) fn with_last(rules: &Rules<'_>, waypoints: &[bool]) -> Graph {
-    let mut graph = rules.graph(waypoints);
+pub(crate) fn with_last(rules: &Rules<'_>, waypoints: &[bool], mut graph: Graph) -> Graph {
     if rules.play.lives.len() > rules.play.staying {
         let waits = late(rules, waypoints, &mut graph);
         graph = graph.with(&waits);
@@ -33,14 +32,14 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) -> Vec<(usize,
     // What each leaving one waits for on its own account.
     let mut waits = Vec::new();
     let mut own = Graph::with_room(lives.len() - start);
-    for life in &lives[start..] {
-        for holder in &life.holders {
+    for (index, life) in lives.iter().enumerate().skip(start) {
+        for holder in &rules.play.holders[index] {
             if lives[holder.who].stays() {
                 waits.push(rules.let_go(holder.who, holder.in_config, waypoints));
                 waits.push(rules.finished(holder.who));
             }
         }
-        waits.extend(life.successor.map(|next| rules.finished(next)));
+        waits.extend(life.successor().map(|next| rules.finished(next)));
         waits.sort_unstable();
         waits.dedup();
         own.push(waits.drain(..));
@@ -77,8 +76,11 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) -> Vec<(usize,
     // What takes over from a gated one waits for these successors already.
     let renewed: BTreeSet<(usize, usize)> = (0..gated.len())
         .filter(|who| gated[*who])
-        .filter_map(|who| Some((who, lives[start + who].successor?)))
-        .flat_map(|(who, next)| lives[next].needs.iter().map(move |need| (who, need.to)))
+        .filter_map(|who| Some((who, lives[start + who].successor()?)))
+        .flat_map(|(who, next)| {
+            let needs = rules.play.needs[next].iter();
+            needs.map(move |need| (who, need.to))
+        })
         .collect();
     // One gate per group of loop mates: its own waits, and the gates of those that refer to it.
     let mut gate_of = vec![0; lives.len() - start];
@@ -92,7 +94,7 @@ fn late(rules: &Rules<'_>, waypoints: &[bool], graph: &mut Graph) -> Vec<(usize,
                 .filter(|who| members.binary_search(who).is_err());
             waits.extend(others.clone().map(|who| gate_of[*who]));
             waits.extend(&own[member]);
-            if let Some(next) = lives[start + member].successor
+            if let Some(next) = lives[start + member].successor()
                 && others.clone().any(|who| renewed.contains(&(*who, next)))
             {
                 waits.remove(&rules.finished(next));
@@ -143,7 +145,7 @@ fn room(rules: &Rules<'_>, waypoints: &[bool], graph: &Graph) -> Vec<(usize, usi
     let lives = &rules.play.lives;
     let slots = &rules.play.slots;
     let mut waits = Vec::new();
-    if slots.is_without_edges() {
+    if slots.are_empty() {
         return waits;
     }
     let makes_room = |step: usize| {

@@ -135,7 +135,7 @@ impl Walked<'_, '_> {
             return Stuck::KeepWhole(life);
         }
         let holds = |(who, leaving): &(usize, usize)| {
-            let held = lives[*leaving].held_by(*who);
+            let held = self.rules.play.held_by(*who, *leaving);
             held.is_some_and(|held| held.holds)
         };
         // Who stays gives way first; among those that leave only what holds nothing can.
@@ -164,7 +164,7 @@ impl Walked<'_, '_> {
         let lives = &self.rules.play.lives;
         let on_loop: BTreeSet<usize> = self.lives().collect();
         let others = on_loop.iter().filter(|life| **life != holder);
-        let mut needs = lives[holder].needs.iter();
+        let mut needs = self.rules.play.needs[holder].iter();
         others.into_iter().all(|life| !lives[*life].is_kept())
             && needs.all(|need| on_loop.contains(&need.to))
     }

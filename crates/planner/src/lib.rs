@@ -10,6 +10,7 @@ mod planning;
 
 mod declared;
 mod fallback;
+mod finish;
 mod forecast;
 mod judge;
 mod lacking;
@@ -36,6 +37,7 @@ mod settle;
 
 // Words.
 mod graph;
+mod lists;
 mod loopless;
 mod loops;
 mod plan;

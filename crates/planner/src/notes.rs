@@ -8,10 +8,11 @@ use notation_model::{OutputRef, Segment, Shape, Value};
 use crate::{
     Change, Note, Plan, Role, Step, StepKey, Subject,
     loopless::Loopless,
-    outlook::Survey,
+    outlook::{Lineage, Survey},
     play::Play,
     problem::list,
     secrecy::{Secrecy, in_clear},
+    steps::Writing,
     view::Moment,
 };
 
@@ -20,11 +21,15 @@ pub(crate) fn notes(
     survey: &Survey<'_, '_>,
     play: &Play,
     waypoints: &[bool],
+    writing: &Writing,
     plan: &Plan,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
     let order = LazyCell::new(|| Before::of(plan, play));
     for (number, outlook) in survey.outlooks.iter().enumerate() {
+        if !writing.records[number] {
+            continue;
+        }
         let wanted = &survey.program.wanted[number];
         let id = &wanted.desired.id;
         let mut say = |code, message, about| {
@@ -35,7 +40,7 @@ pub(crate) fn notes(
                 about,
             });
         };
-        if let Some(past) = outlook.made_again {
+        if let Lineage::Gone(past) = outlook.lineage {
             let past = &survey.history.past[past];
             let key = &past.record.key;
             let message = match past.foreign {
@@ -49,8 +54,8 @@ pub(crate) fn notes(
         }
         // What drift replaces is drift too.
         if let Some(past) = outlook
-            .kept
-            .or(outlook.replaces)
+            .kept()
+            .or(outlook.replaces())
             .map(|past| &survey.history.past[past])
             && !past.drift.is_empty()
         {
@@ -101,7 +106,7 @@ pub(crate) fn notes(
                 );
             }
         }
-        if waypoints[number] && outlook.kept.is_none() {
+        if waypoints[number] && outlook.kept().is_none() {
             let bare = survey
                 .params(number, Shape::Placeholder, Moment::Step)
                 .unwrap_or_default();
@@ -126,7 +131,7 @@ pub(crate) fn notes(
                 Vec::new(),
             );
         }
-        if let Some(old) = outlook.replaces.and_then(|past| play.life_of_past[past])
+        if let Some(old) = outlook.replaces().and_then(|past| play.life_of_past[past])
             && order.goes_first(old, number)
         {
             say(
@@ -137,7 +142,7 @@ pub(crate) fn notes(
         }
     }
     notes.extend(dropped(survey, play, plan));
-    for past in crate::past::unregistered(survey.history, survey.input.types) {
+    for past in crate::past::unregistered(survey.history) {
         let (id, ty) = (&past.incarnation.resource, &past.record.ty);
         notes.push(Note {
             code: "unknown_type",
@@ -223,8 +228,7 @@ fn field_of(resource: &notation_model::ResourceId, field: &str) -> OutputRef {
 /// What a delete before the creation means, who is reverted for it, and the way out.
 fn unavailable(play: &Play, waypoints: &[bool], number: usize, old: usize) -> String {
     let id = &play.lives[number].incarnation.resource;
-    let reverted: Vec<String> = play.lives[old]
-        .holders
+    let reverted: Vec<String> = play.holders[old]
         .iter()
         .filter(|holder| waypoints[holder.who] && play.lives[holder.who].stays())
         .map(|holder| play.lives[holder.who].incarnation.resource.to_string())

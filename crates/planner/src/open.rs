@@ -13,20 +13,31 @@ pub(crate) struct Opened {
     pub waypoints: Vec<bool>,
     /// Members of parts in which the search ran out of its budget.
     pub greedy: Vec<Vec<usize>>,
+    /// The graph of steps with these waypoints, where it was needed to know them.
+    pub graph: Option<Graph>,
 }
 
-/// Chooses the waypoints. Errors: the lives on a loop that nobody opens.
-pub(crate) fn open(rules: &Rules<'_>, budget: u32) -> Result<Opened, Vec<usize>> {
+/// Chooses the waypoints; none where the graph without them is `loopless`. Errors: the lives on a
+/// loop that nobody opens.
+pub(crate) fn open(
+    rules: &Rules<'_>,
+    loopless: Option<Graph>,
+    budget: u32,
+) -> Result<Opened, Vec<usize>> {
     let mut opened = Opened {
-        waypoints: leaving_loops(rules),
+        waypoints: vec![false; rules.play.lives.len()],
         greedy: Vec::new(),
+        graph: loopless,
     };
-    if rules.is_plainly_open() {
+    if opened.graph.is_some() || rules.is_plainly_open() {
         return Ok(opened);
     }
+    opened.waypoints = leaving_loops(rules);
     loop {
-        let parts = rules.graph(&opened.waypoints).looping_parts();
+        let graph = rules.graph(&opened.waypoints);
+        let parts = graph.looping_parts();
         if parts.is_empty() {
+            opened.graph = Some(graph);
             return Ok(opened);
         }
         for part in parts {

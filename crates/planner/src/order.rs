@@ -55,10 +55,9 @@ impl Rules<'_> {
     /// Nobody refers to what leaves, nothing takes its place, and nothing reverts to what is made
     /// again: no release, no slot.
     pub fn only_needs(&self) -> bool {
-        let mut lives = self.play.lives.iter();
-        self.play.slots.is_without_edges()
-            && self.play.missing.is_without_edges()
-            && lives.all(|life| life.holders.is_empty())
+        self.play.slots.are_empty()
+            && self.play.missing.are_empty()
+            && self.play.holders.are_empty()
     }
 
     /// True where no loop can be: only needs, and every member of a cycle exists already.
@@ -69,6 +68,18 @@ impl Rules<'_> {
                 .lives
                 .iter()
                 .all(|life| life.cycle.is_none() || life.is_kept())
+    }
+
+    /// The graph without waypoints, when it is free of loops whoever gets one: a waypoint leads
+    /// only where its incarnation leads anyway, but for a revert to what is made again.
+    pub fn loopless(&self) -> Option<Graph> {
+        let mut holders = self.play.holders.items();
+        let holds_itself = holders.any(|(life, holder)| holder.who == life);
+        if holds_itself || !self.waived.is_empty() || !self.play.missing.are_empty() {
+            return None;
+        }
+        let graph = self.graph(&vec![false; self.play.lives.len()]);
+        (!graph.has_loops()).then_some(graph)
     }
 
     /// How many step numbers there are.
@@ -121,11 +132,11 @@ impl Rules<'_> {
     /// Who of the leaving refers to each of them; numbered from the first one that leaves.
     pub fn referred(&self) -> Graph {
         let start = self.play.staying;
-        let leaving = self.play.lives[start..].iter();
+        let leaving = start..self.play.lives.len();
         leaving
             .map(|life| {
-                let holders = life.holders.iter().map(|holder| holder.who);
-                holders.filter_map(move |who| who.checked_sub(start))
+                let holders = self.play.holders[life].iter();
+                holders.filter_map(move |holder| holder.who.checked_sub(start))
             })
             .collect()
     }
@@ -158,7 +169,7 @@ impl Rules<'_> {
             }));
             return;
         }
-        for need in me.needs.iter().filter(|need| need.config) {
+        for need in self.play.needs[life].iter().filter(|need| need.config) {
             self.need(life, need.to, false, waypoints, out);
         }
         self.slot_waits(life, out);
@@ -173,7 +184,7 @@ impl Rules<'_> {
                 lacked: false,
             });
         }
-        for need in &me.needs {
+        for need in &self.play.needs[life] {
             // A revert needs nothing; a bare creation needs what the config refers to.
             let lacked = me.is_kept() || !need.config;
             self.need(life, need.to, lacked, waypoints, out);
@@ -217,7 +228,7 @@ impl Rules<'_> {
                 lacked: false,
             });
         }
-        for holder in &self.play.lives[life].holders {
+        for holder in &self.play.holders[life] {
             let waived = self.waived.contains(&(holder.who, life));
             // Nobody stands in its own way who cannot let go of itself.
             let stuck_on_itself =

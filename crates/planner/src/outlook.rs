@@ -16,20 +16,13 @@ use crate::{
 /// What becomes of one desired resource.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outlook {
-    /// The record it goes on with; `None` for a new incarnation.
-    pub kept: Option<usize>,
-    /// The live record that a new incarnation takes over from.
-    pub replaces: Option<usize>,
-    /// The record found gone that is made again under the same generation.
-    pub made_again: Option<usize>,
+    pub lineage: Lineage,
     pub generation: u32,
     /// The key as it will be: exact, unknown, or `None` when the provider makes it.
     pub key: Option<Value>,
     /// The key comes from here, not from the config.
     pub key_given: bool,
     pub name_cut: bool,
-    /// Why it is replaced.
-    pub because: Vec<String>,
     /// Fields that may turn out to replace it.
     pub may_replace: Vec<String>,
     /// What completing it does, as far as is known.
@@ -38,6 +31,38 @@ pub(crate) struct Outlook {
     pub written: Option<Params>,
     /// Settling may write it (again).
     pub may_rewrite: bool,
+}
+
+/// Which record a desired resource comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Lineage {
+    /// None: it is new.
+    #[default]
+    Nothing,
+    /// The one it goes on with.
+    Kept(usize),
+    /// The live one that its new incarnation takes over from, and why.
+    Replaced(usize, Vec<String>),
+    /// The one found gone, which is made again under the same generation.
+    Gone(usize),
+}
+
+impl Outlook {
+    /// The record it goes on with; `None` for a new incarnation.
+    pub fn kept(&self) -> Option<usize> {
+        match self.lineage {
+            Lineage::Kept(past) => Some(past),
+            Lineage::Nothing | Lineage::Replaced(..) | Lineage::Gone(_) => None,
+        }
+    }
+
+    /// The live record that a new incarnation takes over from.
+    pub fn replaces(&self) -> Option<usize> {
+        match self.lineage {
+            Lineage::Replaced(past, _) => Some(past),
+            Lineage::Nothing | Lineage::Kept(_) | Lineage::Gone(_) => None,
+        }
+    }
 }
 
 /// How sure a difference is.
@@ -75,7 +100,7 @@ impl Survey<'_, '_> {
 
     /// Whether a kept resource's revert writes something.
     pub fn revert_writes(&self, number: usize) -> bool {
-        self.outlooks[number].kept.is_some_and(|past| {
+        self.outlooks[number].kept().is_some_and(|past| {
             let past = &self.history.past[past];
             let ty = self.program.wanted[number].ty;
             self.bare[number]
@@ -87,6 +112,6 @@ impl Survey<'_, '_> {
     /// Some step of it before settling writes, or may.
     pub fn is_written(&self, number: usize) -> bool {
         let outlook = &self.outlooks[number];
-        outlook.kept.is_none() || outlook.change != Differs::No || self.revert_writes(number)
+        outlook.kept().is_none() || outlook.change != Differs::No || self.revert_writes(number)
     }
 }

@@ -12,7 +12,7 @@ use notation_model::{Expr, Owner, Params, ResourceId, Role, Shape, Standing, Val
 use crate::{
     PlanInput, PlanProblem,
     decide::{differing, may_be_same_field},
-    outlook::{Differs, Outlook, Survey},
+    outlook::{Differs, Lineage, Outlook, Survey},
     past::History,
     program::{Program, Wanted},
     view::Moment,
@@ -126,7 +126,7 @@ impl Survey<'_, '_> {
                 }
                 let key = self.kept_key(number, live);
                 Outlook {
-                    kept: Some(live),
+                    lineage: Lineage::Kept(live),
                     generation: self.history.past[live].incarnation.generation,
                     key_given: key.is_some(),
                     key: key.or_else(|| Some(Value::text(record.key.clone()))),
@@ -141,7 +141,7 @@ impl Survey<'_, '_> {
                     .then(|| self.kept_key(number, gone))
                     .flatten();
                 let mut outlook = Outlook {
-                    made_again: Some(gone),
+                    lineage: Lineage::Gone(gone),
                     ..self.newcomer(number, Generation::Exactly(generation))
                 };
                 if let Some(key) = kept_key {
@@ -176,8 +176,7 @@ impl Survey<'_, '_> {
         let id = &self.program.wanted[number].desired.id;
         let next = self.next_generation(id);
         Outlook {
-            replaces: Some(live),
-            because,
+            lineage: Lineage::Replaced(live, because),
             ..self.newcomer(number, Generation::From(next))
         }
     }
@@ -250,7 +249,7 @@ impl Survey<'_, '_> {
     /// Measures one resource and replaces it when a value that is known asks for it. True when
     /// it was kept and is replaced now.
     fn weigh(&mut self, number: usize) -> Result<bool, Box<PlanProblem>> {
-        let Some(kept) = self.outlooks[number].kept else {
+        let Some(kept) = self.outlooks[number].kept() else {
             self.outlooks[number].key = self.key_again(number);
             if !self.program.wanted[number].desired.contributions.is_empty() {
                 self.params(number, Shape::Complete, Moment::Step)?;
@@ -305,7 +304,7 @@ impl Survey<'_, '_> {
     /// What completing a resource changes.
     fn measure(&mut self, number: usize) {
         self.outlooks[number].may_rewrite = false;
-        let Some(kept) = self.outlooks[number].kept else {
+        let Some(kept) = self.outlooks[number].kept() else {
             return;
         };
         let Ok(params) = self.params(number, Shape::Complete, Moment::Step) else {
@@ -365,7 +364,7 @@ impl Survey<'_, '_> {
                 continue;
             }
             self.outlooks[member].may_rewrite = true;
-            if self.outlooks[member].kept.is_some() {
+            if self.outlooks[member].kept().is_some() {
                 self.outlooks[member].written = Some(after);
             }
             for &reader in readers.get(&member).into_iter().flatten() {

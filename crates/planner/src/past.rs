@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::Deref};
 
 use indexmap::IndexMap;
 use notation_model::{
-    DesiredGraph, Incarnation, Record, ResourceId, ResourceType, Standing, TypeSet, Value,
+    DesiredGraph, Incarnation, Record, ResourceId, ResourceType, Standing, Value,
 };
 
 use crate::{Change, Observation, PlanInput, decide::same_field, params::hide_found};
@@ -291,13 +291,7 @@ fn look<'a>(
     (now, drift)
 }
 
-/// The type of every record that is registered; the others are left in place.
-pub(crate) fn unregistered<'h>(
-    history: &'h History<'_>,
-    types: &'h TypeSet,
-) -> impl Iterator<Item = &'h Past<'h>> {
-    history
-        .past
-        .iter()
-        .filter(|past| types.get(&past.record.ty).is_none())
+/// Records of types that are not registered; they are left in place.
+pub(crate) fn unregistered<'h>(history: &'h History<'_>) -> impl Iterator<Item = &'h Past<'h>> {
+    history.past.iter().filter(|past| past.ty.is_none())
 }

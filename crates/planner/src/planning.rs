@@ -6,23 +6,21 @@ use indexmap::IndexMap;
 use notation_model::{Expr, Incarnation, Record, ResourceId, Value};
 
 use crate::{
-    Note, Plan, PlanError, PlanInput, PlanProblem, Transition,
+    Note, Plan, PlanError, PlanInput, PlanProblem,
     declared::declared,
     fallback,
-    forecast::{self, Expected},
+    finish::{finish, mixed_state},
+    graph::Graph,
     judge,
     let_go::{Held, Stuck, stuck},
-    notes::notes,
-    open::{Opened, open},
     order::Rules,
     outlook::Survey,
     pairing::pair,
     past::{self, History},
-    play::{self, Play, is_protected},
+    play::{self, Play},
     program::Program,
-    recorded::recorded,
     secrecy::given,
-    steps::{Lives, Writing, put_intended, put_steps},
+    steps::Lives,
     target::{self, Scope},
 };
 
@@ -123,7 +121,7 @@ pub(crate) fn plan_scope<'a>(
         rules: &rules,
         in_scope: &in_scope,
     };
-    Ok(finish(lives, paired.survey)?)
+    Ok(finish(lives, paired.survey, paired.loopless)?)
 }
 
 /// Who stays, who leaves, and which holders a delete does not wait for (steps 2 to 4).
@@ -131,6 +129,8 @@ pub(crate) struct Paired<'p, 'a> {
     pub survey: Survey<'p, 'a>,
     pub play: Play,
     pub waived: BTreeSet<(usize, usize)>,
+    /// The graph of steps, when it needs no waypoints.
+    pub loopless: Option<Graph>,
 }
 
 pub(crate) fn paired<'p, 'a>(
@@ -157,15 +157,21 @@ pub(crate) fn paired<'p, 'a>(
         fail_on(duplicates(&survey))?;
         let mut play = play::play(&survey, in_scope);
         let mut waived_here = waived_lives(&play, &waived);
+        let mut loopless = None;
         let verdict = loop {
             let rules = Rules {
                 play: &play,
                 waived: waived_here,
             };
             // The program was judged: needs alone leave no loop that placeholders do not open.
-            let found = match rules.only_needs() {
-                true => Stuck::No,
-                false => stuck(&rules),
+            let found = if rules.only_needs() {
+                Stuck::No
+            } else {
+                loopless = rules.loopless();
+                match &loopless {
+                    Some(_) => Stuck::No,
+                    None => stuck(&rules),
+                }
             };
             waived_here = rules.waived;
             match found {
@@ -187,12 +193,13 @@ pub(crate) fn paired<'p, 'a>(
                     survey,
                     play,
                     waived: waived_here,
+                    loopless,
                 });
             }
             Stuck::Refuse(held) => return Err(fall_back(history, &play, held)),
             Stuck::Replace(holders) => {
                 for (who, leaving) in holders {
-                    let because = dragged(&play, who, leaving);
+                    let because = dragged(history, &play, who, leaving);
                     forced.insert(who, vec![because]);
                 }
             }
@@ -231,22 +238,18 @@ fn fall_back(history: &History<'_>, play: &Play, held: Vec<Held>) -> NoPlan {
     NoPlan::FallBack(records)
 }
 
-fn mixed_state(play: &Play, on_loop: Vec<usize>) -> PlanProblem {
-    PlanProblem::MixedState {
-        members: on_loop
-            .into_iter()
-            .map(|life| play.lives[life].incarnation.clone())
-            .collect(),
-    }
-}
-
-fn dragged(play: &Play, who: usize, leaving: usize) -> String {
-    let held = play.lives[leaving].held_by(who);
-    let place = held.map_or("", |held| held.place.as_str());
+fn dragged(history: &History<'_>, play: &Play, who: usize, leaving: usize) -> String {
+    let life_meant = |to: &Incarnation| play.life_of_past[history.meant(to)?];
+    let past = play.lives[who].past.map(|past| &history.past[past]);
+    let edge = past.and_then(|past| {
+        let mut edges = past.record.edges.iter();
+        edges.find(|edge| life_meant(&edge.to) == Some(leaving))
+    });
     format!(
-        "`{place}` holds {}, which is {}",
+        "`{}` holds {}, which is {}",
+        edge.map_or(String::new(), |edge| edge.via.to_string()),
         play.lives[leaving].incarnation.resource,
-        if play.lives[leaving].successor.is_some() {
+        if play.lives[leaving].successor().is_some() {
             "replaced"
         } else {
             "deleted"
@@ -296,7 +299,7 @@ fn duplicates(survey: &Survey<'_, '_>) -> Vec<PlanProblem> {
         if let Some(first) = claimed.insert((space, key), number) {
             // Who has its name from before keeps it.
             let generated = |number: &usize| survey.outlooks[*number].key_given;
-            let is_new = |number: &usize| survey.outlooks[*number].kept.is_none();
+            let is_new = |number: &usize| survey.outlooks[*number].kept().is_none();
             let nameless = [number, first].into_iter().filter(generated);
             let generated_for = nameless
                 .max_by_key(is_new)
@@ -316,202 +319,4 @@ fn duplicates(survey: &Survey<'_, '_>) -> Vec<PlanProblem> {
         }
     }
     problems
-}
-
-fn finish(lives: Lives<'_, '_>, mut survey: Survey<'_, '_>) -> Result<Plan, PlanError> {
-    let (input, play, rules) = (lives.input, lives.play, lives.rules);
-    let Opened { waypoints, greedy } =
-        open(rules, input.options.search_budget).map_err(|on_loop| PlanError {
-            problems: vec![mixed_state(play, on_loop)],
-        })?;
-    survey.look_again(waypoints[..play.staying].to_vec());
-    let expected: Vec<Expected> = play
-        .lives
-        .iter()
-        .enumerate()
-        .map(|(index, life)| match life.wanted {
-            Some(number) => forecast::staying(&survey, number, life, waypoints[index], &|| {
-                forecast::recorded_edges(&survey, number)
-            }),
-            None => forecast::leaving(&survey, life, waypoints[index]),
-        })
-        .collect();
-    let mut problems = protected(&survey, play, &expected);
-    problems.extend(held(&survey, play));
-    fail_on(problems)?;
-    let mut plan = Plan {
-        deployment: input.deployment.clone(),
-        steps: Vec::new(),
-        cycles: Vec::new(),
-        notes: Vec::new(),
-        intended: BTreeMap::new(),
-        restated: restated(&survey, play, &expected, lives.in_scope),
-        forgotten: play::forgotten(survey.history, play, lives.in_scope),
-        recorded: recorded(&survey),
-        unchanged: 0,
-        exports: input.desired.exports.clone(),
-    };
-    let writing = Writing::of(&survey, play, &expected);
-    if writing.lives.contains(&true) {
-        put_steps(&lives, &survey, &waypoints, expected, &writing, &mut plan);
-    }
-    put_intended(&lives, &survey, &writing, &mut plan);
-    plan.notes = notes(&survey, play, &waypoints, &plan);
-    plan.notes.extend(waived_notes(play, rules));
-    plan.notes
-        .extend(greedy.iter().map(|part| greedy_note(play, part)));
-    Ok(plan)
-}
-
-/// New incarnations that need the place of one that cannot go.
-fn held(survey: &Survey<'_, '_>, play: &Play) -> Vec<PlanProblem> {
-    if play.left_in_place.is_empty() {
-        return Vec::new();
-    }
-    let past = &survey.history.past;
-    let place = |index: usize| {
-        let space = past[index].ty?.identity_space.as_str();
-        Some((space, past[index].record.key.as_str()))
-    };
-    let left = play.left_in_place.keys();
-    let places: BTreeMap<(&str, &str), usize> = left
-        .filter_map(|index| Some((place(*index)?, *index)))
-        .collect();
-    let wanted = survey.program.wanted.iter().zip(&survey.outlooks);
-    let new = wanted.filter(|(_, outlook)| outlook.kept.is_none());
-    let problems = new.filter_map(|(wanted, outlook)| {
-        let key = outlook.key.as_ref()?.as_text()?;
-        let left = *places.get(&(wanted.ty.identity_space.as_str(), key))?;
-        let mut holder = left;
-        while let Some(next) = play.left_in_place.get(&holder) {
-            holder = *next;
-        }
-        Some(PlanProblem::HeldByUnknown {
-            resource: past[left].incarnation.resource.clone(),
-            holder: past[holder].incarnation.resource.clone(),
-            ty: past[holder].record.ty.clone(),
-        })
-    });
-    problems.collect()
-}
-
-fn protected(survey: &Survey<'_, '_>, play: &Play, expected: &[Expected]) -> Vec<PlanProblem> {
-    let mut problems = Vec::new();
-    for (life, expected) in play.lives.iter().zip(expected) {
-        if !is_protected(survey, life) {
-            continue;
-        }
-        let resource = life.incarnation.resource.clone();
-        let reverted = expected
-            .placeholder
-            .as_ref()
-            .is_some_and(|forecast| forecast.transition == Transition::Revert);
-        let replaced = life
-            .successor
-            .map(|number| &survey.outlooks[number])
-            .filter(|outlook| outlook.replaces == life.past);
-        let (fate, because) = match (life.wanted, replaced) {
-            (None, Some(outlook)) => ("replaced", crate::problem::list(&outlook.because)),
-            (None, None) => ("deleted", why_removed(survey).to_owned()),
-            (Some(_), _) if reverted => (
-                "reverted",
-                "what it refers to is removed before it can be completed".to_owned(),
-            ),
-            (Some(_), _) => continue,
-        };
-        problems.push(PlanProblem::Protected {
-            resource,
-            fate,
-            because,
-        });
-    }
-    problems
-}
-
-/// Destroying asks for nothing, whatever the program has.
-fn why_removed(survey: &Survey<'_, '_>) -> &'static str {
-    match survey.input.desired.resources.is_empty() {
-        true => "nothing is asked for",
-        false => "the program does not have it",
-    }
-}
-
-/// Records that say something else now, without any call: those of what has no write, what was
-/// found of the others, and whatever carries a new id or can be bare no more, in scope or not.
-fn restated(
-    survey: &Survey<'_, '_>,
-    play: &Play,
-    expected: &[Expected],
-    in_scope: &dyn Fn(&ResourceId) -> bool,
-) -> Vec<Record> {
-    let others = survey
-        .history
-        .past
-        .iter()
-        .enumerate()
-        .filter(|(index, past)| {
-            let life = play.life_of_past[*index];
-            let in_play = life.is_some() && !past.gone();
-            let dropped = past.gone() && life.is_none() && in_scope(&past.incarnation.resource);
-            !in_play && !dropped
-        })
-        .filter_map(|(_, past)| past.restated().cloned());
-    let all = expected
-        .iter()
-        .filter_map(|expected| expected.restated.as_deref().cloned());
-    let mut all: BTreeMap<Incarnation, Record> = all
-        .chain(others)
-        .map(|record| (record.incarnation.clone(), record))
-        .collect();
-    for index in play::naming_what_is_lost(survey, play, in_scope) {
-        let life = play.life_of_past[index];
-        // Without a write its config is brought up to date here.
-        let renewed = life.is_some_and(|life| play.lives[life].stays() && !expected[life].writes());
-        let past = &survey.history.past[index];
-        if !renewed && past.record.can_be_bare {
-            let as_found = || past.record.clone();
-            let record = all.entry(past.incarnation.clone()).or_insert_with(as_found);
-            record.can_be_bare = false;
-        }
-    }
-    all.into_values().collect()
-}
-
-fn waived_notes(play: &Play, rules: &Rules<'_>) -> Vec<Note> {
-    rules
-        .waived
-        .iter()
-        .map(|(who, leaving)| {
-            let (holder, target) = (&play.lives[*who], &play.lives[*leaving]);
-            Note {
-                code: "waived_holder",
-                resource: Some(holder.incarnation.resource.clone()),
-                message: format!(
-                    "{} is deleted while {} still names it; {} is {} after",
-                    target.incarnation,
-                    holder.incarnation,
-                    holder.incarnation,
-                    if holder.stays() {
-                        "updated right"
-                    } else {
-                        "deleted"
-                    }
-                ),
-                about: Vec::new(),
-            }
-        })
-        .collect()
-}
-
-fn greedy_note(play: &Play, part: &[usize]) -> Note {
-    let first = &play.lives[part[0]].incarnation.resource;
-    Note {
-        code: "greedy_choice",
-        resource: Some(first.clone()),
-        message: format!(
-            "the loops around {first} ({} resources) are too many to search; there may be a way with fewer placeholders",
-            part.len()
-        ),
-        about: Vec::new(),
-    }
 }

@@ -4,36 +4,42 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use notation_model::{Incarnation, Standing, Text, Value, Via};
+use notation_model::{Incarnation, Standing, Value, Via};
 
 use crate::{
     graph::Graph,
-    outlook::Survey,
+    lists::Lists,
+    outlook::{Lineage, Survey},
     past::{History, Past},
-    program::is_config,
+    program::{Program, is_config},
 };
 
 /// One incarnation in play.
 #[derive(Debug, Clone)]
 pub(crate) struct Life {
     pub incarnation: Incarnation,
-    /// Number of the desired resource; `None` when it leaves.
-    pub wanted: Option<usize>,
+    pub fate: Fate,
     /// Its live record; `None` when it is new.
     pub past: Option<usize>,
     /// It can be created or reverted without contributions.
     pub can_be_bare: bool,
     pub cycle: Option<usize>,
-    /// References of a staying one, one per target.
-    pub needs: Vec<Need>,
-    /// Who is recorded to refer to a leaving one; sorted.
-    pub holders: Vec<Holder>,
-    /// The staying incarnation of the resource of a leaving one.
-    pub successor: Option<usize>,
+}
+
+/// What becomes of an incarnation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is, or will be, this desired resource, whose number is its own.
+    Stays(usize),
+    /// It goes.
+    Leaves {
+        /// The staying incarnation of its resource.
+        successor: Option<usize>,
+    },
 }
 
 /// All references of one resource to one target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Need {
     pub to: usize,
     /// One of them is part of the placeholder.
@@ -41,7 +47,7 @@ pub(crate) struct Need {
 }
 
 /// All recorded references of one live incarnation to a leaving one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Holder {
     pub who: usize,
     /// The recorded config itself refers to it, so that a revert does not let go.
@@ -50,31 +56,43 @@ pub(crate) struct Holder {
     pub only_order: bool,
     /// The provider refuses to delete the target while one of them stands.
     pub holds: bool,
-    /// The place of a reference, for people.
-    pub place: Text,
 }
 
 impl Life {
+    /// Number of the desired resource; `None` when it leaves.
+    pub fn wanted(&self) -> Option<usize> {
+        match self.fate {
+            Fate::Stays(number) => Some(number),
+            Fate::Leaves { .. } => None,
+        }
+    }
+
+    /// Of a leaving one the staying incarnation of its resource.
+    pub fn successor(&self) -> Option<usize> {
+        match self.fate {
+            Fate::Stays(_) => None,
+            Fate::Leaves { successor } => successor,
+        }
+    }
+
     pub fn stays(&self) -> bool {
-        self.wanted.is_some()
+        self.wanted().is_some()
     }
     pub fn is_new(&self) -> bool {
         self.past.is_none()
     }
     pub fn is_kept(&self) -> bool {
-        self.wanted.is_some() && self.past.is_some()
-    }
-
-    /// What one incarnation holds of this one.
-    pub fn held_by(&self, who: usize) -> Option<&Holder> {
-        let at = self.holders.binary_search_by_key(&who, |holder| holder.who);
-        at.ok().map(|at| &self.holders[at])
+        self.stays() && self.past.is_some()
     }
 }
 
 /// Everything in play.
 pub(crate) struct Play {
     pub lives: Vec<Life>,
+    /// By life: what a staying one refers to, each target once.
+    pub needs: Lists<Need>,
+    /// By life: who is recorded to refer to a leaving one; sorted.
+    pub holders: Lists<Holder>,
     /// By life: new incarnations made again that the recorded config of a live one refers to.
     pub missing: Graph,
     /// By life: leaving incarnations with the identity of a new one.
@@ -91,19 +109,28 @@ pub(crate) struct Play {
     pub left_in_place: BTreeMap<usize, usize>,
 }
 
+impl Play {
+    /// What an incarnation holds of a leaving one.
+    pub fn held_by(&self, who: usize, leaving: usize) -> Option<&Holder> {
+        let holders = &self.holders[leaving];
+        let at = holders.binary_search_by_key(&who, |holder| holder.who);
+        at.ok().map(|at| &holders[at])
+    }
+}
+
 /// Puts the incarnations together. `in_scope` tells which resources this plan is about.
 pub(crate) fn play(
     survey: &Survey<'_, '_>,
     in_scope: &dyn Fn(&notation_model::ResourceId) -> bool,
 ) -> Play {
     let (program, history) = (survey.program, survey.history);
-    let mut place = vec![None; program.wanted.len()];
     let mut lives: Vec<Life> = (0..program.wanted.len())
-        .map(|number| staying(survey, number, &mut place))
+        .map(|number| staying(survey, number))
         .collect();
+    let needs = needs(program);
     let mut life_of_past: Vec<Option<usize>> = vec![None; history.past.len()];
     for (number, outlook) in survey.outlooks.iter().enumerate() {
-        for past in outlook.kept.into_iter().chain(outlook.made_again) {
+        if let Lineage::Kept(past) | Lineage::Gone(past) = outlook.lineage {
             life_of_past[past] = Some(number);
         }
     }
@@ -129,20 +156,23 @@ pub(crate) fn play(
         let past = &history.past[index];
         lives.push(Life {
             incarnation: past.incarnation.clone(),
-            wanted: None,
+            fate: Fate::Leaves {
+                successor: program.get(&past.incarnation.resource),
+            },
             past: Some(index),
             can_be_bare: past.record.can_be_bare,
             cycle: None,
-            needs: Vec::new(),
-            holders: Vec::new(),
-            successor: program.get(&past.incarnation.resource),
         });
     }
-    let missing = recorded_references(survey, &mut lives, &life_of_past, staying_count);
+    let References { missing, holders } =
+        recorded_references(survey, &mut lives, &life_of_past, staying_count);
     let missing = Graph::of(lives.len(), missing.iter().copied());
+    let holders = Lists::of(lives.len(), holders.iter().copied());
     let slots = slots(survey, &lives, staying_count);
     let slots = Graph::of(lives.len(), slots.iter().copied());
     Play {
+        needs,
+        holders,
         missing,
         slots,
         staying: staying_count,
@@ -154,23 +184,10 @@ pub(crate) fn play(
     }
 }
 
-/// `place`, nothing for each, tells where one stands among the needs.
-fn staying(survey: &Survey<'_, '_>, number: usize, place: &mut [Option<usize>]) -> Life {
+fn staying(survey: &Survey<'_, '_>, number: usize) -> Life {
     let wanted = &survey.program.wanted[number];
     let outlook = &survey.outlooks[number];
-    let mut needs: Vec<Need> = Vec::with_capacity(wanted.edges.len());
-    for (to, edge) in wanted.edges.iter() {
-        let config = is_config(edge);
-        match place[*to] {
-            Some(at) => needs[at].config |= config,
-            None => {
-                place[*to] = Some(needs.len());
-                needs.push(Need { to: *to, config });
-            }
-        }
-    }
-    needs.iter().for_each(|need| place[need.to] = None);
-    let can_be_bare = match outlook.kept {
+    let can_be_bare = match outlook.kept() {
         None => wanted.can_be_bare,
         Some(past) => {
             let marked = wanted.desired.marks.never_bare || wanted.ty.never_bare;
@@ -179,29 +196,60 @@ fn staying(survey: &Survey<'_, '_>, number: usize, place: &mut [Option<usize>]) 
     };
     Life {
         incarnation: survey.incarnation(number),
-        wanted: Some(number),
-        past: outlook.kept,
+        fate: Fate::Stays(number),
+        past: outlook.kept(),
         can_be_bare,
         cycle: wanted.cycle,
-        needs,
-        holders: Vec::new(),
-        successor: None,
     }
 }
 
-/// Who is recorded to refer to whom, among what is in play. Returns who refers to what is made again
-/// from its config; sorted, each once.
+/// What each resource of a program refers to.
+fn needs(program: &Program<'_>) -> Lists<Need> {
+    let mut all = Lists::with_room(program.wanted.len());
+    let mut needs: Vec<Need> = Vec::new();
+    // Where each one stands among the needs of one that refers to it.
+    let mut place: Vec<Option<usize>> = vec![None; program.wanted.len()];
+    for wanted in &program.wanted {
+        for (to, edge) in wanted.edges.iter() {
+            let config = is_config(edge);
+            match place[*to] {
+                Some(at) => needs[at].config |= config,
+                None => {
+                    place[*to] = Some(needs.len());
+                    needs.push(Need { to: *to, config });
+                }
+            }
+        }
+        needs.iter().for_each(|need| place[need.to] = None);
+        all.push(needs.drain(..));
+    }
+    all
+}
+
+/// What records say of references to what leaves and to what is made again.
+#[derive(Default)]
+struct References {
+    /// Who refers to what is made again from its config; each once.
+    missing: BTreeSet<(usize, usize)>,
+    /// Of the leaving: (leaving, who refers to it), by who refers, each pair once.
+    holders: Vec<(usize, Holder)>,
+}
+
+/// Who is recorded to refer to whom, among what is in play.
 fn recorded_references(
     survey: &Survey<'_, '_>,
     lives: &mut [Life],
     life_of_past: &[Option<usize>],
     staying_count: usize,
-) -> BTreeSet<(usize, usize)> {
+) -> References {
     let history = survey.history;
-    let mut missing = BTreeSet::new();
+    let mut recorded = References::default();
     if lives.len() == staying_count && !history.past.iter().any(Past::gone) {
-        return missing;
+        return recorded;
     }
+    let References { missing, holders } = &mut recorded;
+    // Where the newest holder of each leaving one stands.
+    let mut newest: Vec<usize> = vec![usize::MAX; lives.len() - staying_count];
     for who in 0..lives.len() {
         let Some(past) = lives[who].past else {
             continue;
@@ -229,32 +277,29 @@ fn recorded_references(
                 continue;
             };
             let order = edge.via == Via::DependOn;
-            let holders = &mut lives[target].holders;
-            match holders.last_mut().filter(|last| last.who == who) {
-                Some(holder) => {
+            let newest = &mut newest[target - staying_count];
+            match holders.get_mut(*newest) {
+                Some((_, holder)) if holder.who == who => {
                     holder.in_config |= in_config;
                     holder.only_order &= order;
                     holder.holds |= edge.holds;
                 }
-                None => holders.push(Holder {
-                    who,
-                    in_config,
-                    only_order: order,
-                    holds: edge.holds,
-                    place: match &edge.via {
-                        Via::Config(place) | Via::Contribution(place) => place.clone(),
-                        Via::DependOn => edge.via.to_string().into(),
-                    },
-                }),
+                _ => {
+                    *newest = holders.len();
+                    let holder = Holder {
+                        who,
+                        in_config,
+                        only_order: order,
+                        holds: edge.holds,
+                    };
+                    holders.push((target, holder));
+                }
             }
         }
     }
     // Ordering orders two removals; whoever stays is held to nothing by it.
-    for life in &mut lives[staying_count..] {
-        let holds = |holder: &Holder| !holder.only_order || holder.who >= staying_count;
-        life.holders.retain(holds);
-    }
-    missing
+    holders.retain(|(_, holder)| !holder.only_order || holder.who >= staying_count);
+    recorded
 }
 
 /// Who makes again what was found gone. Under another name it is not what a recorded config
@@ -348,7 +393,7 @@ fn slots(survey: &Survey<'_, '_>, lives: &[Life], staying_count: usize) -> Vec<(
     }
     for number in 0..staying_count {
         let outlook = &survey.outlooks[number];
-        if outlook.kept.is_some() {
+        if outlook.kept().is_some() {
             continue;
         }
         let key = outlook.key.as_ref().and_then(Value::as_text);
@@ -383,10 +428,11 @@ pub(crate) fn forgotten(
 /// True for a record whose removal its mark forbids: a superseded one has a successor already,
 /// and what the program still declares goes by the program's mark.
 pub(crate) fn is_protected(survey: &Survey<'_, '_>, life: &Life) -> bool {
-    let declared = life
-        .wanted
-        .or(life.successor)
-        .map(|number| survey.program.wanted[number].desired.marks.protect);
+    let declared = match life.fate {
+        Fate::Stays(number) => Some(number),
+        Fate::Leaves { successor } => successor,
+    };
+    let declared = declared.map(|number| survey.program.wanted[number].desired.marks.protect);
     match (declared, life.past) {
         (Some(protect), _) => {
             let superseded = life.past.is_some_and(|past| {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, ops::Deref};
 
 use notation_model::{Desired, DesiredGraph, Edge, ResourceId, ResourceType, Via};
 
-use crate::{declared::Declared, graph::Graph};
+use crate::{declared::Declarations, graph::Graph};
 
 /// One desired resource.
 pub(crate) struct Wanted<'a> {
@@ -50,13 +50,14 @@ pub(crate) struct Program<'a> {
 
 impl<'a> Program<'a> {
     /// All of it. References resolve and types are registered: `problems` was empty.
-    pub fn whole(desired: &'a DesiredGraph, declared: &'a [Declared<'a>]) -> Program<'a> {
-        let wanted = declared.iter().filter_map(|declared| {
+    pub fn whole(desired: &'a DesiredGraph, declared: &'a Declarations<'a>) -> Program<'a> {
+        let resources = declared.resources.iter().zip(declared.edges.iter());
+        let wanted = resources.filter_map(|(resource, edges)| {
             Some(Wanted {
-                desired: declared.desired,
-                ty: declared.ty?,
-                edges: Edges::AsDeclared(&declared.edges),
-                can_be_bare: declared.can_be_bare,
+                desired: resource.desired,
+                ty: resource.ty?,
+                edges: Edges::AsDeclared(edges),
+                can_be_bare: resource.can_be_bare,
                 component: 0,
                 cycle: None,
             })

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::ResourceId;
 
-use crate::{Recorded, outlook::Survey};
+use crate::{Recorded, outlook::Survey, steps::Writing};
 
 /// By id. A record moves to its new id whatever the plan is about; marks are those of resources
 /// that go on with what they have, as a new incarnation has its own from its creation.
-pub(crate) fn recorded(survey: &Survey<'_, '_>) -> Vec<Recorded> {
+pub(crate) fn recorded(survey: &Survey<'_, '_>, writing: &Writing) -> Vec<Recorded> {
     let mut all: BTreeMap<&ResourceId, Recorded> = BTreeMap::new();
     if !survey.history.renamed.is_empty() {
         for past in &survey.history.past {
@@ -20,8 +20,12 @@ pub(crate) fn recorded(survey: &Survey<'_, '_>) -> Vec<Recorded> {
             }
         }
     }
-    for (wanted, outlook) in survey.program.wanted.iter().zip(&survey.outlooks) {
-        let Some(kept) = outlook.kept else { continue };
+    for (number, outlook) in survey.outlooks.iter().enumerate() {
+        if !writing.records[number] {
+            continue;
+        }
+        let wanted = &survey.program.wanted[number];
+        let Some(kept) = outlook.kept() else { continue };
         let (id, now) = (&wanted.desired.id, wanted.desired.marks);
         let before = survey.history.past[kept].original.marks;
         if now != before {

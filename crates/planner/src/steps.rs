@@ -8,9 +8,9 @@ use crate::{
     Cycle, CycleKey, Forecast, Goal, Plan, PlanInput, Role, Step, StepKey, Subject, Transition,
     Why,
     forecast::{self, Expected},
-    last::with_last,
+    graph::Graph,
     order::{Rules, Which},
-    outlook::Survey,
+    outlook::{Lineage, Survey},
     play::{Life, Play},
     recorded::whose,
 };
@@ -26,20 +26,30 @@ pub(crate) struct Lives<'r, 'a> {
 /// Which incarnations and cycles have something to do.
 pub(crate) struct Writing {
     pub lives: Vec<bool>,
+    /// Those, and whose record changes without a call. Of the others there is nothing to say.
+    pub records: Vec<bool>,
     pub cycles: Vec<bool>,
 }
 
 impl Writing {
-    pub fn of(survey: &Survey<'_, '_>, play: &Play, expected: &[Expected]) -> Writing {
-        let lives: Vec<bool> = expected.iter().map(Expected::writes).collect();
+    pub fn of(survey: &Survey<'_, '_>, play: &Play, expected: &Expected) -> Writing {
+        let all = 0..play.lives.len();
+        let lives: Vec<bool> = all.map(|life| expected.writes(life)).collect();
+        let mut records = lives.clone();
+        for life in expected.restated.keys() {
+            records[*life] = true;
+        }
         let cycles = survey
             .program
             .cycles
             .iter()
             .map(|members| members.iter().any(|member| lives[*member]))
             .collect();
-        debug_assert_eq!(lives.len(), play.lives.len());
-        Writing { lives, cycles }
+        Writing {
+            lives,
+            records,
+            cycles,
+        }
     }
 }
 
@@ -47,12 +57,12 @@ pub(crate) fn put_steps(
     lives: &Lives<'_, '_>,
     survey: &Survey<'_, '_>,
     waypoints: &[bool],
-    mut expected: Vec<Expected>,
+    graph: &Graph,
+    mut expected: Expected,
     writing: &Writing,
     plan: &mut Plan,
 ) {
     let (play, rules) = (lives.play, lives.rules);
-    let graph = with_last(rules, waypoints);
     let order = graph.sorted(&|step| {
         if step >= rules.count() {
             return (0, 0);
@@ -69,7 +79,7 @@ pub(crate) fn put_steps(
             && match rules.which(step) {
                 Which::Last(life) => writing.lives[life],
                 Which::Settled(cycle) => writing.cycles[cycle],
-                Which::Placeholder(life) => expected[life].placeholder.is_some(),
+                Which::Placeholder(life) => expected.placeholders.contains_key(&life),
             }
     };
     let kept: Vec<bool> = (0..graph.len()).map(is_kept).collect();
@@ -117,7 +127,7 @@ pub(crate) fn put_steps(
             Which::Placeholder(life) => (
                 Goal::Placeholder,
                 why_bare(&play.lives[life]),
-                said(expected[life].placeholder.take()),
+                said(expected.placeholders.remove(&life)),
             ),
             Which::Last(life) => (
                 if play.lives[life].stays() {
@@ -126,7 +136,7 @@ pub(crate) fn put_steps(
                     Goal::Absent
                 },
                 why_last(survey, &play.lives[life]),
-                said(expected[life].last.take()),
+                said(expected.last[life].take()),
             ),
         };
         plan.steps.push(Step {
@@ -185,21 +195,22 @@ fn why_bare(life: &Life) -> Why {
 }
 
 fn why_last(survey: &Survey<'_, '_>, life: &Life) -> Why {
-    let Some(number) = life.wanted else {
-        return match life.successor {
+    let Some(number) = life.wanted() else {
+        return match life.successor() {
             Some(_) => Why::Replaced,
             None => Why::Removed,
         };
     };
     let outlook = &survey.outlooks[number];
-    let Some(kept) = outlook.kept else {
-        return match (outlook.replaces, outlook.made_again) {
-            (Some(_), _) => Why::Replaces {
-                because: outlook.because.clone(),
-            },
-            (None, Some(_)) => Why::Gone,
-            (None, None) => Why::New,
-        };
+    let kept = match &outlook.lineage {
+        Lineage::Kept(kept) => *kept,
+        Lineage::Replaced(_, because) => {
+            return Why::Replaces {
+                because: because.clone(),
+            };
+        }
+        Lineage::Gone(_) => return Why::Gone,
+        Lineage::Nothing => return Why::New,
     };
     let past = &survey.history.past[kept];
     let is_asked_for = |applied: &Params| {

@@ -3,7 +3,7 @@
 use notation_model::{Desired, Edge, ResourceType, Via};
 
 use crate::{
-    declared::Declared,
+    declared::Declarations,
     graph::Graph,
     loops,
     problem::{LoopMember, UnbreakableLoop},
@@ -13,10 +13,10 @@ use crate::{
 /// one shortest loop; then the same again without the members of reported loops. References to
 /// unknown resources and resources of unknown types are not judged here. Source: `engine.md` §2,
 /// RFC 0011 §3.
-pub(crate) fn unopened(declared: &[Declared<'_>]) -> Vec<UnbreakableLoop> {
-    let mut graph: Graph = declared
-        .iter()
-        .map(|declared| declared.firm().map(|(to, _)| *to))
+pub(crate) fn unopened(declared: &Declarations<'_>) -> Vec<UnbreakableLoop> {
+    let numbers = 0..declared.resources.len();
+    let mut graph: Graph = numbers
+        .map(|number| declared.firm(number).map(|(to, _)| *to))
         .collect();
     let mut found = Vec::new();
     loop {
@@ -49,18 +49,18 @@ fn loop_in(graph: &Graph, part: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-fn report(declared: &[Declared<'_>], walked: &[usize]) -> UnbreakableLoop {
+fn report(declared: &Declarations<'_>, walked: &[usize]) -> UnbreakableLoop {
     let members = walked
         .iter()
         .enumerate()
         .map(|(position, &node)| {
             let next = walked[(position + 1) % walked.len()];
-            let resource = declared[node].desired;
-            let (_, edge) = declared[node]
-                .firm()
+            let resource = declared.resources[node].desired;
+            let (_, edge) = declared
+                .firm(node)
                 .find(|(to, _)| *to == next)
                 .expect("a loop goes along references");
-            let (why, repair) = reason(resource, declared[node].ty, edge);
+            let (why, repair) = reason(resource, declared.resources[node].ty, edge);
             LoopMember {
                 resource: resource.id.clone(),
                 ty: resource.ty.clone(),

@@ -87,7 +87,7 @@ impl Scope for View<'_, '_, '_> {
         let stable = is_key || declared.is_some_and(|declared| declared.stable);
         let same_cycle = wanted.component == survey.program.wanted[self.from].component;
         let early = same_cycle && self.moment != Moment::Settled;
-        let Some(kept) = outlook.kept else {
+        let Some(kept) = outlook.kept() else {
             if is_key
                 && self.moment != Moment::Shown
                 && let Some(key) = &outlook.key
