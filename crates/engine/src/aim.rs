@@ -155,12 +155,10 @@ fn in_clear(ty: &ResourceType, resource: &ResourceId, params: &Params) -> Result
     let key = ty.key_field();
     let name = key.and_then(|(field, _)| Some((field, params.get(field)?)));
     match name {
-        Some((field, name)) if !name.sensitive().is_empty() => {
-            Err(StepEnd::failed(StepError::SecretKey {
-                resource: resource.clone(),
-                field: field.to_owned(),
-            }))
-        }
+        Some((field, name)) if name.has_secret() => Err(StepEnd::failed(StepError::SecretKey {
+            resource: resource.clone(),
+            field: field.to_owned(),
+        })),
         Some(_) | None => Ok(()),
     }
 }

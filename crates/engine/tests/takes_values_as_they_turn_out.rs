@@ -82,6 +82,9 @@ async fn a_value_that_references_nest_too_deep_is_refused_and_state_stays_readab
         "`code` of w2 nests 65 levels deep; 64 are the most (read from w1.code)"
     );
     bench.done(&chain(3)).await;
+    // Also of a new one.
+    let refused = bench.deploy(&chain(4)).await.unwrap_err();
+    assert_eq!(refused.code(), "plan::too_deep");
     let deep = chain(3).export("q", wrapped(out("w2", "code"), 20));
     let refused = bench.deploy(&deep).await.unwrap_err();
     assert_eq!(
@@ -184,6 +187,12 @@ async fn a_name_that_turns_out_to_be_no_text_is_refused() {
         let said = format!("`Name` of v takes a text, not {kind} (read from w.code.n)");
         assert_eq!(failed.error.to_string(), said);
         assert_eq!(bench.cloud.names(), ["shop-dev-w"]);
+        // The next plan knows it, although the resource is new.
+        let refused = bench.deploy(&program).await.unwrap_err();
+        assert_eq!(
+            (refused.code(), refused.to_string()),
+            ("plan::wrong_kind", said)
+        );
     }
     let bench = Bench::new();
     let w = || worker("w").set("code", code(text("there")));

@@ -68,7 +68,7 @@ pub(crate) fn finish(
     }
     put_intended(&lives, &survey, &writing, &mut plan);
     plan.notes = notes(&survey, play, &waypoints, &writing, &plan);
-    plan.notes.extend(waived_notes(play, rules));
+    plan.notes.extend(waived_notes(play, rules, &writing));
     plan.notes
         .extend(greedy.iter().map(|part| greedy_note(play, part)));
     Ok(plan)
@@ -188,7 +188,7 @@ fn restated(
     all.into_values().collect()
 }
 
-fn waived_notes(play: &Play, rules: &Rules<'_>) -> Vec<Note> {
+fn waived_notes(play: &Play, rules: &Rules<'_>, writing: &Writing) -> Vec<Note> {
     rules
         .waived
         .iter()
@@ -198,14 +198,14 @@ fn waived_notes(play: &Play, rules: &Rules<'_>) -> Vec<Note> {
                 code: "waived_holder",
                 resource: Some(holder.incarnation.resource.clone()),
                 message: format!(
-                    "{} is deleted while {} still names it; {} is {} after",
+                    "{} is deleted while {} still names it; {} {}",
                     target.incarnation,
                     holder.incarnation,
                     holder.incarnation,
-                    if holder.stays() {
-                        "updated right"
-                    } else {
-                        "deleted"
+                    match (holder.stays(), writing.lives[*who]) {
+                        (true, true) => "is updated right after",
+                        (true, false) => "stays as it is, for what it reads of it stays the same",
+                        (false, _) => "is deleted after",
                     }
                 ),
                 about: Vec::new(),

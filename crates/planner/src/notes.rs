@@ -136,7 +136,7 @@ pub(crate) fn notes(
         {
             say(
                 "unavailable_while_replaced",
-                unavailable(play, waypoints, number, old),
+                unavailable(play, &order, number, old),
                 Vec::new(),
             );
         }
@@ -226,11 +226,12 @@ fn field_of(resource: &notation_model::ResourceId, field: &str) -> OutputRef {
 }
 
 /// What a delete before the creation means, who is reverted for it, and the way out.
-fn unavailable(play: &Play, waypoints: &[bool], number: usize, old: usize) -> String {
+fn unavailable(play: &Play, order: &Before<'_>, number: usize, old: usize) -> String {
     let id = &play.lives[number].incarnation.resource;
     let reverted: Vec<String> = play.holders[old]
         .iter()
-        .filter(|holder| waypoints[holder.who] && play.lives[holder.who].stays())
+        .filter(|holder| play.lives[holder.who].stays())
+        .filter(|holder| order.at(holder.who, Role::Placeholder).is_some())
         .map(|holder| play.lives[holder.who].incarnation.resource.to_string())
         .collect();
     let peers = match reverted.as_slice() {
@@ -274,17 +275,20 @@ impl<'p> Before<'p> {
         }
     }
 
+    /// Where a step is in the plan; `None` when it does nothing.
+    fn at(&self, life: usize, role: Role) -> Option<usize> {
+        let key = StepKey {
+            subject: Subject::Incarnation(self.play.lives[life].incarnation.clone()),
+            role,
+        };
+        self.position.get(&key).copied()
+    }
+
     /// Whether the old incarnation must be gone before the new one is there.
     fn goes_first(&self, old: usize, new: usize) -> bool {
-        let at = |life: usize, role: Role| {
-            let key = StepKey {
-                subject: Subject::Incarnation(self.play.lives[life].incarnation.clone()),
-                role,
-            };
-            self.position.get(&key).copied()
-        };
-        let first = at(new, Role::Placeholder).or_else(|| at(new, Role::Complete));
-        let gone = at(old, Role::Absent);
+        let placeholder = self.at(new, Role::Placeholder);
+        let first = placeholder.or_else(|| self.at(new, Role::Complete));
+        let gone = self.at(old, Role::Absent);
         // Thousands may wait for one delete that waits for thousands.
         matches!((first, gone), (Some(first), Some(gone)) if self.steps.waits(first, gone))
     }

@@ -1,9 +1,10 @@
 //! Loops of steps are opened by as few waypoints as possible (`engine.md` §10 step 5).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     graph::Graph,
+    lists::Lists,
     loops,
     order::{Asks, Rules, StepNumber, Wait, Which},
 };
@@ -110,11 +111,14 @@ fn open_part(
     };
     let waypoints = &mut opened.waypoints;
     let first = part.take_only(waypoints)?;
+    // Numbers of this part alone: there may be thousands of small ones.
     let owner = |node: usize| match rules.which(first.steps[node]) {
-        Which::Last(life) | Which::Placeholder(life) => life,
-        Which::Settled(cycle) => rules.play.lives.len() + cycle,
+        Which::Last(life) | Which::Placeholder(life) => {
+            part.lives.binary_search(&life).unwrap_or_else(|at| at)
+        }
+        Which::Settled(_) => part.lives.len() + node,
     };
-    let fewest = loops::disjoint_loops(&first.targets(), owner);
+    let fewest = loops::disjoint_loops(&first.targets, owner);
     let most = part.lives.iter().filter(|life| !waypoints[**life]).count();
     for count in fewest..=most {
         let mut added = Vec::new();
@@ -134,15 +138,16 @@ fn open_part(
 /// The graph inside a part.
 struct Local {
     steps: Vec<StepNumber>,
-    waits: Vec<Vec<(usize, Wait)>>,
+    targets: Graph,
+    /// The same with what is waited for, by target.
+    waits: Lists<(usize, Wait)>,
 }
 
 impl Local {
-    fn targets(&self) -> Graph {
-        self.waits
-            .iter()
-            .map(|waits| waits.iter().map(|(to, _)| *to))
-            .collect()
+    fn wait(&self, from: usize, to: usize) -> Option<Wait> {
+        let waits = &self.waits[from];
+        let at = waits.binary_search_by_key(&to, |(to, _)| *to).ok()?;
+        Some(waits[at].1)
     }
 }
 
@@ -154,36 +159,40 @@ impl Part<'_, '_> {
         let mut scratch = Vec::new();
         // Where each step stands among what one step waits for.
         let mut place: Vec<Option<usize>> = vec![None; steps.len()];
-        let waits = steps
-            .iter()
-            .map(|step| {
-                scratch.clear();
-                self.rules.waits(*step, waypoints, &mut scratch);
-                let mut inside: Vec<(usize, Wait)> = Vec::new();
-                for wait in &scratch {
-                    let Ok(to) = steps.binary_search(&wait.on) else {
-                        continue;
-                    };
-                    match place[to] {
-                        // Two reasons to wait for one step: the stronger one counts.
-                        Some(at) => {
-                            let known: &mut Wait = &mut inside[at].1;
-                            known.lacked &= wait.lacked;
-                            if known.asks != wait.asks {
-                                known.asks = Asks::More;
-                            }
-                        }
-                        None => {
-                            place[to] = Some(inside.len());
-                            inside.push((to, *wait));
+        let mut inside: Vec<(usize, Wait)> = Vec::new();
+        let mut targets = Graph::with_room(steps.len());
+        let mut waits = Lists::with_room(steps.len());
+        for step in &steps {
+            self.rules.waits(*step, waypoints, &mut scratch);
+            for wait in scratch.drain(..) {
+                let Ok(to) = steps.binary_search(&wait.on) else {
+                    continue;
+                };
+                match place[to] {
+                    // Two reasons to wait for one step: the stronger one counts.
+                    Some(at) => {
+                        let known: &mut Wait = &mut inside[at].1;
+                        known.lacked &= wait.lacked;
+                        if known.asks != wait.asks {
+                            known.asks = Asks::More;
                         }
                     }
+                    None => {
+                        place[to] = Some(inside.len());
+                        inside.push((to, wait));
+                    }
                 }
-                inside.iter().for_each(|(to, _)| place[*to] = None);
-                inside
-            })
-            .collect();
-        Local { steps, waits }
+            }
+            inside.iter().for_each(|(to, _)| place[*to] = None);
+            targets.push(inside.iter().map(|(to, _)| *to));
+            inside.sort_unstable_by_key(|(to, _)| *to);
+            waits.push(inside.drain(..));
+        }
+        Local {
+            steps,
+            targets,
+            waits,
+        }
     }
 
     /// Where a shortest loop has one opener alone, every answer has it: it is taken without a
@@ -191,21 +200,22 @@ impl Part<'_, '_> {
     fn take_only(&self, waypoints: &mut [bool]) -> Result<Local, Vec<usize>> {
         loop {
             let local = self.graph(waypoints);
-            let before = waypoints.to_vec();
-            for walked in loops::shortest_loops(&local.targets()) {
-                let openers = self.openers(&local, &walked, &before);
-                if openers.iter().any(|opener| waypoints[*opener]) {
+            let mut taken: BTreeSet<usize> = BTreeSet::new();
+            for walked in loops::shortest_loops(&local.targets) {
+                let openers = self.openers(&local, &walked, waypoints);
+                if openers.iter().any(|opener| taken.contains(opener)) {
                     continue;
                 }
                 match openers[..] {
                     [] => return Err(self.lives.clone()),
-                    [only] => waypoints[only] = true,
+                    [only] => taken.insert(only),
                     [_, _, ..] => break,
-                }
+                };
             }
-            if before == waypoints {
+            if taken.is_empty() {
                 return Ok(local);
             }
+            taken.into_iter().for_each(|only| waypoints[only] = true);
         }
     }
 
@@ -226,7 +236,7 @@ impl Part<'_, '_> {
         }
         self.searches_left -= 1;
         let local = self.graph(waypoints);
-        let Some(walked) = loops::shortest_loop(&local.targets()) else {
+        let Some(walked) = loops::shortest_loop(&local.targets) else {
             return Search::Found;
         };
         if count > 0 {
@@ -254,12 +264,6 @@ impl Part<'_, '_> {
     /// placeholder lacks. New before kept before leaving, then in order.
     fn openers(&self, local: &Local, walked: &[usize], waypoints: &[bool]) -> Vec<usize> {
         let lives = &self.rules.play.lives;
-        let wait = |from: usize, to: usize| {
-            local.waits[from]
-                .iter()
-                .find(|(target, _)| *target == to)
-                .map(|(_, wait)| *wait)
-        };
         let mut found: Vec<usize> = (0..walked.len())
             .filter_map(|position| {
                 let before = walked[(position + walked.len() - 1) % walked.len()];
@@ -268,8 +272,8 @@ impl Part<'_, '_> {
                 let Which::Last(life) = self.rules.which(local.steps[here]) else {
                     return None;
                 };
-                let entered = wait(before, here)?;
-                let left = wait(here, after)?;
+                let entered = local.wait(before, here)?;
+                let left = local.wait(here, after)?;
                 let opens = lives[life].can_be_bare
                     && !waypoints[life]
                     && entered.asks != Asks::More
@@ -293,7 +297,7 @@ impl Part<'_, '_> {
         let mut added = Vec::new();
         loop {
             let local = self.graph(waypoints);
-            let Some(walked) = loops::shortest_loop(&local.targets()) else {
+            let Some(walked) = loops::shortest_loop(&local.targets) else {
                 break;
             };
             let Some(&opener) = self.openers(&local, &walked, waypoints).first() else {
@@ -304,7 +308,7 @@ impl Part<'_, '_> {
         }
         for opener in added.into_iter().rev() {
             waypoints[opener] = false;
-            if loops::shortest_loop(&self.graph(waypoints).targets()).is_some() {
+            if loops::shortest_loop(&self.graph(waypoints).targets).is_some() {
                 waypoints[opener] = true;
             }
         }

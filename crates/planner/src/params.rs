@@ -227,7 +227,7 @@ pub fn hide(ty: &ResourceType, field: &str, value: Value) -> Value {
 /// a secret: what stands there instead may be another secret, or the same with a text around it
 /// changed (`engine.md` §7).
 pub fn hide_found(ty: &ResourceType, field: &str, known: Option<&Value>, found: Value) -> Value {
-    if known.is_some_and(|known| !known.sensitive().is_empty()) {
+    if known.is_some_and(Value::has_secret) {
         hidden(found)
     } else {
         hide(ty, field, found)

@@ -270,8 +270,7 @@ fn waived_lives(play: &Play, waived: &BTreeSet<(usize, usize)>) -> BTreeSet<(usi
 fn secret_keys(survey: &Survey<'_, '_>) -> Vec<PlanProblem> {
     let keys = survey.outlooks.iter().map(|outlook| &outlook.key);
     let wanted = survey.program.wanted.iter().zip(keys);
-    let secret =
-        wanted.filter(|(_, key)| key.as_ref().is_some_and(|key| !key.sensitive().is_empty()));
+    let secret = wanted.filter(|(_, key)| key.as_ref().is_some_and(Value::has_secret));
     let problems = secret.filter_map(|(wanted, _)| {
         let (field, _) = wanted.ty.key_field()?;
         let written = given(wanted.desired, field).flat_map(Expr::references);

@@ -250,30 +250,30 @@ fn recorded_references(
     let References { missing, holders } = &mut recorded;
     // Where the newest holder of each leaving one stands.
     let mut newest: Vec<usize> = vec![usize::MAX; lives.len() - staying_count];
-    for who in 0..lives.len() {
-        let Some(past) = lives[who].past else {
+    for (who, life) in lives.iter_mut().enumerate() {
+        let Some(past) = life.past else {
             continue;
         };
         for edge in &history.past[past].record.edges {
             let in_config = matches!(edge.via, Via::Config(_));
             let Some(target) = history.meant(&edge.to) else {
                 // Forgotten: nobody looks whether it is there.
-                lives[who].can_be_bare &= !in_config;
+                life.can_be_bare &= !in_config;
                 continue;
             };
-            let life = life_of_past[target];
+            let target_life = life_of_past[target];
             if history.past[target].gone() {
                 match comes_back(survey, life_of_past, target) {
                     Some(made_again) if in_config => {
                         missing.insert((who, made_again));
                     }
                     Some(_) => {}
-                    None if in_config => lives[who].can_be_bare = false,
+                    None if in_config => life.can_be_bare = false,
                     None => {}
                 }
                 continue;
             }
-            let Some(target) = life.filter(|life| *life >= staying_count) else {
+            let Some(target) = target_life.filter(|life| *life >= staying_count) else {
                 continue;
             };
             let order = edge.via == Via::DependOn;

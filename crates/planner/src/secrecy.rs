@@ -30,7 +30,7 @@ impl<'a> Secrecy<'a> {
     pub fn secret_in(&self, expr: &'a Expr) -> Option<String> {
         match expr {
             Expr::Secret(name) => Some(format!("secret({name})")),
-            Expr::Known(value) => (!value.sensitive().is_empty()).then(|| "(secret)".to_owned()),
+            Expr::Known(value) => value.has_secret().then(|| "(secret)".to_owned()),
             Expr::Name => None,
             Expr::Join(parts) => parts.iter().find_map(|part| self.secret_in(part)),
             Expr::List(items) => items.iter().find_map(|item| self.secret_in(item)),
@@ -114,7 +114,7 @@ fn value_has_one(value: &Value, path: &[Segment]) -> bool {
         (Value::List(items), [_, below @ ..]) => {
             items.iter().any(|item| value_has_one(item, below))
         }
-        (value, _) => !value.sensitive().is_empty(),
+        (value, _) => value.has_secret(),
     }
 }
 

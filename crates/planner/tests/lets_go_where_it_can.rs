@@ -179,3 +179,20 @@ note waived_holder: t is deleted while q still names it; q is deleted after
         assert_eq!(world.line(text), "nothing");
     }
 }
+
+#[test]
+fn remarks_say_only_what_is_done() {
+    let replaced = |others: &str| {
+        let world = World::of(&format!("w W fixed region=1; {others}"));
+        let plan = world.detail(&format!("w W fixed region=2; {others}"));
+        let notes = plan.lines().filter(|line| line.starts_with("note"));
+        notes.collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(replaced("c W code<w.Name; d W code<w.arn"), @"
+note unavailable_while_replaced: w is deleted before it is made again and unavailable meanwhile. A generated name behind a stable route, alias or CNAME avoids this
+note waived_holder: w is deleted while c still names it; c stays as it is, for what it reads of it stays the same
+note waived_holder: w is deleted while d still names it; d is updated right after
+");
+    // What it was given is not compared, so going back to less writes nothing.
+    insta::assert_snapshot!(replaced("t T >note<w"), @"note unavailable_while_replaced: w is deleted before it is made again and unavailable meanwhile. A generated name behind a stable route, alias or CNAME avoids this");
+}

@@ -2,7 +2,8 @@
 //!
 //! `W` Worker, `S` StrictWorker, `P` PinnedWorker, `G` GuardedWorker, `T` Thing, `F` Frozen,
 //! `B` Blind. `>b` contributes a binding to b, `>b.versionId` one that reads an output as well,
-//! `=b` binds b in the config, `@b` depends on b, `fixed` writes the id as name, `x=1` sets a
+//! `>note<b` its name to a
+//! field, `=b` binds b in the config, `@b` depends on b, `fixed` writes the id as name, `x=1` sets a
 //! field, `x<b.id` reads an output into it in the config.
 
 use std::time::Duration;
@@ -92,9 +93,13 @@ fn read_word(desired: &mut Desired, word: &str, origin: &Origin) {
     } else if let Some(former) = word.strip_prefix("was:") {
         desired.formerly.push(id(former));
     } else if let Some(target) = word.strip_prefix('>') {
+        let (field, value) = match target.split_once('<') {
+            Some((field, source)) => (field, output(source, "Name")),
+            None => ("bindings", binding(target)),
+        };
         desired.contributions.push(Contribution {
-            field: "bindings".into(),
-            value: binding(target),
+            field: field.into(),
+            value,
             origin: origin.clone(),
         });
     } else if let Some(target) = word.strip_prefix('=') {
