@@ -13,10 +13,11 @@ use crate::{
     open::{Opened, open},
     order::Rules,
     outlook::{Lineage, Survey},
-    planning::fail_on,
     play::{self, Play, is_protected},
     recorded::recorded,
-    steps::{Lives, Writing, put_intended, put_steps},
+    refusal::fail_on,
+    steps::{Lives, put_intended, put_steps},
+    writing::Writing,
 };
 
 /// Says what each one does, and in which order (steps 5 to 8).

@@ -29,6 +29,7 @@ mod steps;
 mod target;
 mod unbreakable;
 mod view;
+mod writing;
 
 // What running asks as well.
 mod decide;
@@ -43,6 +44,7 @@ mod loops;
 mod plan;
 mod problem;
 mod recorded;
+mod refusal;
 mod summary;
 
 pub use decide::{Act, decide, differing, fixed_among, reverted};
@@ -56,7 +58,8 @@ pub use plan::{
     PlanInput, PlanOptions, Prior, Recorded, Role, Step, StepKey, Subject, Transition, Why,
 };
 pub use planning::plan;
-pub use problem::{Claimant, LoopMember, PlanError, PlanProblem, Referrer, UnbreakableLoop};
+pub use problem::{Claimant, LoopMember, PlanProblem, Referrer, UnbreakableLoop};
+pub use refusal::PlanError;
 pub use secrecy::Secrecy;
 pub use settle::{Culprit, Reader, SettleHistory, SettleWrite, Unsettled, culprits};
 pub use summary::Summary;

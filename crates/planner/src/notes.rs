@@ -12,8 +12,8 @@ use crate::{
     play::Play,
     problem::list,
     secrecy::{Secrecy, in_clear},
-    steps::Writing,
     view::Moment,
+    writing::Writing,
 };
 
 /// Everything that the plan alone does not say, in declaration order.

@@ -19,6 +19,7 @@ use crate::{
     past::{self, History},
     play::{self, Play},
     program::Program,
+    refusal::fail_on,
     secrecy::given,
     steps::Lives,
     target::{self, Scope},
@@ -93,14 +94,6 @@ pub(crate) fn expanded(input: &PlanInput<'_>, scope: &BTreeSet<ResourceId>) -> O
         ),
         about: Vec::new(),
     })
-}
-
-pub(crate) fn fail_on(problems: Vec<PlanProblem>) -> Result<(), PlanError> {
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(PlanError { problems })
-    }
 }
 
 pub(crate) fn plan_scope<'a>(

@@ -1,4 +1,4 @@
-//! Why there is no plan: every problem of an input at once (`style.md` §12).
+//! What keeps a plan from being made, one by one.
 
 use std::fmt;
 
@@ -7,27 +7,6 @@ use notation_model::{
 };
 
 use crate::{ParamsError, Unfit};
-
-/// Everything that keeps a plan from being made; never empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanError {
-    /// In a fixed order.
-    pub problems: Vec<PlanProblem>,
-}
-
-impl std::error::Error for PlanError {}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().enumerate() {
-            if index > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "{problem}")?;
-        }
-        Ok(())
-    }
-}
 
 /// A loop that no placeholder opens, walked in order from its first declared member
 /// (`engine.md` §2).

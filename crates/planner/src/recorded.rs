@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use notation_model::ResourceId;
 
-use crate::{Recorded, outlook::Survey, steps::Writing};
+use crate::{Recorded, outlook::Survey, writing::Writing};
 
 /// By id. A record moves to its new id whatever the plan is about; marks are those of resources
 /// that go on with what they have, as a new incarnation has its own from its creation.

@@ -13,6 +13,7 @@ use crate::{
     outlook::{Lineage, Survey},
     play::{Life, Play},
     recorded::whose,
+    writing::Writing,
 };
 
 /// What is in play and the rules over it.
@@ -21,36 +22,6 @@ pub(crate) struct Lives<'r, 'a> {
     pub play: &'r Play,
     pub rules: &'r Rules<'r>,
     pub in_scope: &'r dyn Fn(&ResourceId) -> bool,
-}
-
-/// Which incarnations and cycles have something to do.
-pub(crate) struct Writing {
-    pub lives: Vec<bool>,
-    /// Those, and whose record changes without a call. Of the others there is nothing to say.
-    pub records: Vec<bool>,
-    pub cycles: Vec<bool>,
-}
-
-impl Writing {
-    pub fn of(survey: &Survey<'_, '_>, play: &Play, expected: &Expected) -> Writing {
-        let all = 0..play.lives.len();
-        let lives: Vec<bool> = all.map(|life| expected.writes(life)).collect();
-        let mut records = lives.clone();
-        for life in expected.restated.keys() {
-            records[*life] = true;
-        }
-        let cycles = survey
-            .program
-            .cycles
-            .iter()
-            .map(|members| members.iter().any(|member| lives[*member]))
-            .collect();
-        Writing {
-            lives,
-            records,
-            cycles,
-        }
-    }
 }
 
 pub(crate) fn put_steps(

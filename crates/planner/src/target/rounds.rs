@@ -10,8 +10,9 @@ use crate::{
     declared::declared,
     judge,
     past::{self, History},
-    planning::{NoPlan, expanded, fail_on, plan, plan_scope},
+    planning::{NoPlan, expanded, plan, plan_scope},
     program::Program,
+    refusal::fail_on,
     world::{
         Dice, World,
         program::id,
