@@ -9,7 +9,7 @@ use std::{
 use ecow::eco_format;
 use indexmap::IndexMap;
 
-use crate::{Expr, Map, ResourceId, ResourceType, SecretName, Text, TypeName, TypeSet};
+use crate::{Expr, Map, OutputRef, ResourceId, ResourceType, SecretName, Text, TypeName, TypeSet};
 
 /// Marks a program puts on a resource; recorded, so that they outlive the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -121,6 +121,8 @@ pub struct Edge<'a> {
     pub from: &'a ResourceId,
     /// To whom.
     pub to: &'a ResourceId,
+    /// What it reads of it; `None` for `dependOn`.
+    pub output: Option<&'a OutputRef>,
     /// How.
     pub via: Via,
     /// The field (top level) that reads it; `None` for `dependOn`.
@@ -150,6 +152,7 @@ impl Desired {
                 edges.push(Edge {
                     from: &self.id,
                     to: &source.resource,
+                    output: Some(source),
                     via: Via::Config(eco_format!("{field}{path}")),
                     field: Some(field),
                     origin: &self.origin,
@@ -161,6 +164,7 @@ impl Desired {
                 edges.push(Edge {
                     from: &self.id,
                     to: &source.resource,
+                    output: Some(source),
                     via: Via::Contribution(contribution.field.clone()),
                     field: Some(&contribution.field),
                     origin: &contribution.origin,
@@ -171,6 +175,7 @@ impl Desired {
             edges.push(Edge {
                 from: &self.id,
                 to: &depend.target,
+                output: None,
                 via: Via::DependOn,
                 field: None,
                 origin: &depend.origin,

@@ -50,7 +50,7 @@ pub(crate) fn problems(
             target: edge.to.clone(),
             origin: edge.origin.clone(),
         }));
-        problems.extend(lacking::of_resource(desired, ty, program, declared));
+        problems.extend(lacking::of_resource(number, ty, declared));
         problems.extend(second_values(desired, ty));
         problems.extend(missing_fields(desired, ty));
         problems.extend(secret_key(desired, ty, secrecy));

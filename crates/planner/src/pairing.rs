@@ -98,7 +98,7 @@ impl Survey<'_, '_> {
         let wanted = &self.program.wanted[number];
         let id = &wanted.desired.id;
         let (mut live, mut gone) = (None, None);
-        for index in self.history.of(id) {
+        for index in self.history.of_declared(wanted.declared) {
             let past = &self.history.past[index];
             match (past.record.standing, past.gone()) {
                 (Standing::Current, false) => live = Some(index),

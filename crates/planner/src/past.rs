@@ -1,6 +1,9 @@
 //! What was: records as they stand after looking, under the ids of today (`engine.md` §8).
 
-use std::{collections::BTreeMap, ops::Deref};
+use std::{
+    collections::BTreeMap,
+    ops::{Deref, Range},
+};
 
 use indexmap::IndexMap;
 use notation_model::{
@@ -74,22 +77,26 @@ pub(crate) struct History<'a> {
     pub past: Vec<Past<'a>>,
     /// Old names of renamed records.
     pub renamed: Vec<Incarnation>,
-    /// Where the records of each resource begin. Recorded references are looked up by the
-    /// thousand, each of them somewhere else.
-    first: IndexMap<ResourceId, usize>,
+    desired: &'a DesiredGraph,
+    /// The records of each declared resource, by its place. There are thousands, each of them
+    /// somewhere else.
+    of_declared: Vec<Range<usize>>,
+    /// Those of the others.
+    of_others: IndexMap<ResourceId, Range<usize>>,
 }
 
 impl<'a> History<'a> {
     /// Records of one resource, oldest generation first.
-    pub fn of(&self, resource: &ResourceId) -> std::ops::Range<usize> {
-        let Some(&start) = self.first.get(resource) else {
-            return 0..0;
-        };
-        let count = self.past[start..]
-            .iter()
-            .take_while(|past| past.incarnation.resource == *resource)
-            .count();
-        start..start + count
+    pub fn of(&self, resource: &ResourceId) -> Range<usize> {
+        match self.desired.resources.get_index_of(resource) {
+            Some(declared) => self.of_declared(declared),
+            None => self.of_others.get(resource).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The same of a declared one, by its place.
+    pub fn of_declared(&self, declared: usize) -> Range<usize> {
+        self.of_declared[declared].clone()
     }
 
     /// The incarnation that references mean.
@@ -152,15 +159,27 @@ pub(crate) fn history<'a>(input: &PlanInput<'a>) -> History<'a> {
     if !renames.is_empty() {
         past.sort_by(|one, other| one.incarnation.cmp(&other.incarnation));
     }
-    let mut first = IndexMap::with_capacity(past.len());
-    for (index, past) in past.iter().enumerate() {
-        let resource = past.incarnation.resource.clone();
-        first.entry(resource).or_insert(index);
+    let mut of_declared = vec![0..0; input.desired.resources.len()];
+    let others = past.len().saturating_sub(of_declared.len());
+    let mut of_others = IndexMap::with_capacity(others);
+    let mut start = 0;
+    for records in
+        past.chunk_by(|one, other| one.incarnation.resource == other.incarnation.resource)
+    {
+        let resource = &records[0].incarnation.resource;
+        let range = start..start + records.len();
+        start = range.end;
+        match input.desired.resources.get_index_of(resource) {
+            Some(declared) => of_declared[declared] = range,
+            None => drop(of_others.insert(resource.clone(), range)),
+        }
     }
     History {
         past,
         renamed,
-        first,
+        desired: input.desired,
+        of_declared,
+        of_others,
     }
 }
 

@@ -9,6 +9,8 @@ use crate::{declared::Declarations, graph::Graph};
 /// One desired resource.
 pub(crate) struct Wanted<'a> {
     pub desired: &'a Desired,
+    /// Its place in the order of declaration.
+    pub declared: usize,
     pub ty: &'a ResourceType,
     /// Every reference with the number of its target.
     pub edges: Edges<'a>,
@@ -52,16 +54,19 @@ impl<'a> Program<'a> {
     /// All of it. References resolve and types are registered: `problems` was empty.
     pub fn whole(desired: &'a DesiredGraph, declared: &'a Declarations<'a>) -> Program<'a> {
         let resources = declared.resources.iter().zip(declared.edges.iter());
-        let wanted = resources.filter_map(|(resource, edges)| {
-            Some(Wanted {
-                desired: resource.desired,
-                ty: resource.ty?,
-                edges: Edges::AsDeclared(edges),
-                can_be_bare: resource.can_be_bare,
-                component: 0,
-                cycle: None,
-            })
-        });
+        let wanted = resources
+            .enumerate()
+            .filter_map(|(number, (resource, edges))| {
+                Some(Wanted {
+                    desired: resource.desired,
+                    declared: number,
+                    ty: resource.ty?,
+                    edges: Edges::AsDeclared(edges),
+                    can_be_bare: resource.can_be_bare,
+                    component: 0,
+                    cycle: None,
+                })
+            });
         Program::of(desired, wanted.collect(), None)
     }
 
@@ -122,6 +127,16 @@ impl<'a> Program<'a> {
             components,
             cycles,
         }
+    }
+
+    /// Whom a reference of a resource means. Most refer to few, and looking among these is quicker
+    /// than among all.
+    pub fn target(&self, from: usize, id: &ResourceId) -> Option<usize> {
+        const FEW: usize = 8;
+        let edges = &self.wanted[from].edges;
+        let mut few = edges.iter().take(FEW);
+        let found = few.find(|(_, edge)| edge.to == id);
+        found.map_or_else(|| self.get(id), |(number, _)| Some(*number))
     }
 
     pub fn get(&self, id: &ResourceId) -> Option<usize> {

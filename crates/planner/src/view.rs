@@ -73,7 +73,7 @@ impl Survey<'_, '_> {
 impl Scope for View<'_, '_, '_> {
     fn output(&self, source: &OutputRef) -> Option<Value> {
         let survey = self.survey;
-        let Some(peer) = survey.program.get(&source.resource) else {
+        let Some(peer) = survey.program.target(self.from, &source.resource) else {
             return Some(Unknown::output(source.clone()).into());
         };
         let wanted = &survey.program.wanted[peer];

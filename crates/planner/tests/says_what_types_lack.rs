@@ -50,11 +50,11 @@ fn what_a_type_does_not_declare_is_neither_given_nor_read() {
         told(&graph),
         [
             "plan::unknown_field: a is given `arn`, which the provider of sim/Worker sets",
+            "plan::unknown_field: a is given `x`, which sim/Worker does not have",
             "plan::unknown_output: a refers to `b` (a sim/Worker): no output is named",
             "plan::unknown_output: a refers to `b.arn.part` (a sim/Worker): `arn` is a text and has \
              no `part`",
             "plan::unknown_output: a refers to `b[7]` (a sim/Worker): there is no output `7`",
-            "plan::unknown_field: a is given `x`, which sim/Worker does not have",
             "plan::unknown_output: a refers to `b.nonsense` (a sim/Worker): there is no output \
              `nonsense`",
             "plan::unknown_field: c is given `bindings`, which sim/Thing does not have",

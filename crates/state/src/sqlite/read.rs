@@ -84,13 +84,16 @@ impl File {
         }
         let mut records = Vec::new();
         rows.each_record(&moment, |body| {
-            let record = format.read_record(body)?;
-            records.push((record.incarnation.clone(), record));
+            records.push(format.read_record(body)?);
             Ok(())
         })
         .map_err(|error: LoadError| error.at(path))?;
-        // All at once: a map that is filled so has no empty places.
-        state.records = records.into_iter().collect();
+        // Each record is moved once. All at once, since a map that is filled so has no empty places.
+        records.sort_by_cached_key(|record| record.incarnation.clone());
+        let records = records.into_iter();
+        state.records = records
+            .map(|record| (record.incarnation.clone(), record))
+            .collect();
         let journal = rows.lines(&moment, open_from).map_err(read)?;
         let mut entries = Vec::new();
         for (_, body) in &journal {
