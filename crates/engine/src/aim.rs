@@ -5,8 +5,8 @@ use notation_model::{
     Expr, Incarnation, Params, Record, ResourceId, ResourceType, Role as FieldRole, Shape,
 };
 use notation_planner::{
-    Act, Goal, Intended, ParamsError, StepKey, contributions_of, decide, differing, fixed_among,
-    params_of, read_from,
+    Act, Goal, Intended, ParamsError, StepKey, Subject, Why, contributions_of, decide, differing,
+    fixed_among, params_of, read_from,
 };
 
 use crate::{
@@ -86,6 +86,9 @@ pub(crate) fn aim<'r>(
     let resource = &write.incarnation.resource;
     let resolved = resolve(ty, resource, intended, shape, &seen)?;
     in_clear(ty, resource, &resolved.params)?;
+    if let Some(end) = replaced_twice(run, write.incarnation, intended) {
+        return Err(end);
+    }
     if let Some(record) = before {
         let changed = differing(ty, &record.applied, &resolved.params);
         if let Some(end) = replacement(run, ty, write.incarnation, intended, &changed) {
@@ -163,6 +166,24 @@ fn in_clear(ty: &ResourceType, resource: &ResourceId, params: &Params) -> Result
     }
 }
 
+/// A later plan of a run takes nothing apart that an earlier one made in the place of another
+/// (`engine.md` §6).
+fn replaced_twice(run: &Run, incarnation: &Incarnation, intended: &Intended) -> Option<StepEnd> {
+    let before = intended.supersedes.as_ref()?;
+    if !run.before.made.contains(before) {
+        return None;
+    }
+    let mut steps = run.plan.steps.iter();
+    let because = steps.find_map(|step| match (&step.key.subject, &step.why) {
+        (Subject::Incarnation(of), Why::Replaces { because }) if of == incarnation => Some(because),
+        _ => None,
+    });
+    Some(StepEnd::failed(StepError::ReplacedTwice {
+        resource: incarnation.resource.clone(),
+        because: because.map_or_else(Vec::new, Vec::clone),
+    }))
+}
+
 /// A value that became known changes what cannot be changed (`engine.md` §6).
 fn replacement(
     run: &Run,
@@ -180,7 +201,7 @@ fn replacement(
     if run.before.replaced.contains(&resource) || intended.supersedes.is_some() {
         return Some(StepEnd::failed(StepError::ReplacedTwice {
             resource,
-            fields: fixed,
+            because: fixed,
         }));
     }
     let announced = fixed

@@ -195,12 +195,12 @@ pub enum StepError {
         source_text: String,
     },
     /// A resource would be replaced a second time in one deploy.
-    #[error("{resource} was replaced in this deploy and would be replaced again: {} changed once more", fields.join(", "))]
+    #[error("{resource} was replaced in this deploy and would be replaced once more: {}", because.join(", "))]
     ReplacedTwice {
         /// Which resource.
         resource: ResourceId,
-        /// Which fields.
-        fields: Vec<String>,
+        /// Fields that changed again, or what else replaces it.
+        because: Vec<String>,
     },
     /// What running asked to replace cannot be replaced.
     #[error("{wanted}, and it is not replaced: {error}")]
@@ -336,9 +336,10 @@ impl StepError {
     /// The fields that turned out different, when that is the reason.
     pub(crate) fn fields(&self) -> &[String] {
         match self {
-            StepError::WouldReplace { fields, .. } | StepError::ReplacedTwice { fields, .. } => {
-                fields
-            }
+            StepError::WouldReplace { fields, .. }
+            | StepError::ReplacedTwice {
+                because: fields, ..
+            } => fields,
             _ => &[],
         }
     }

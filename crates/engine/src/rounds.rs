@@ -54,6 +54,7 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
     } = &shared;
     let mut total = Played::default();
     let mut replaced = BTreeSet::new();
+    let mut made = BTreeSet::new();
     let mut failed = BTreeMap::new();
     // A cycle that was written in an earlier round settles in this one.
     let mut written = BTreeSet::new();
@@ -71,6 +72,7 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
         world.written = std::mem::take(&mut written);
         let before = Before {
             replaced: replaced.clone(),
+            made: made.clone(),
             failed: failed.clone(),
         };
         let run = Arc::new(Run::new(&shared, planned.plan, world, before));
@@ -91,6 +93,7 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
                 failed.entry(resource).or_insert_with(|| step.key.clone());
             }
         }
+        made.extend(made_for_others(&run.plan, &played.done));
         total.done.extend(played.done);
         total.failed.extend(played.failed);
         total.interrupted |= played.interrupted;
@@ -224,6 +227,23 @@ fn unannounced(
         Subject::Incarnation(_) | Subject::Cycle(_) => None,
     });
     sudden.collect()
+}
+
+/// What was made in the place of others.
+fn made_for_others<'p>(
+    plan: &'p Plan,
+    done: &'p [DoneStep],
+) -> impl Iterator<Item = Incarnation> + 'p {
+    let created = done
+        .iter()
+        .filter(|done| done.transition == Transition::Create);
+    created.filter_map(|done| {
+        let Subject::Incarnation(incarnation) = &done.key.subject else {
+            return None;
+        };
+        let intended = plan.intended.get(incarnation)?;
+        intended.supersedes.as_ref().map(|_| incarnation.clone())
+    })
 }
 
 /// The steps that asked for another plan, when there is none.

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use notation_model::{DesiredGraph, ResourceId, SecretName, Value};
+use notation_model::{DesiredGraph, Incarnation, ResourceId, SecretName, Value};
 use notation_planner::{Cycle, CycleKey, Goal, Plan, StepKey, Subject, Transition};
 use notation_state::{Change, Entry};
 
@@ -36,8 +36,10 @@ pub(crate) struct Run {
 /// What the rounds before one did.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Before {
-    /// Replaced.
+    /// Asked to replace.
     pub replaced: BTreeSet<ResourceId>,
+    /// Made in the place of others.
+    pub made: BTreeSet<Incarnation>,
     /// Failed, and with which step: not tried again in this run.
     pub failed: BTreeMap<ResourceId, StepKey>,
 }

@@ -446,6 +446,38 @@ async fn a_change_that_reaches_an_immutable_field_while_settling_stops_before_th
 }
 
 #[tokio::test]
+async fn what_the_plan_replaced_is_not_replaced_again_for_what_turned_out() {
+    // The plan replaces q; running replaces r, whose arn q was made with.
+    let program = |region: &str| {
+        Program::new([
+            worker("w").set("region", region),
+            worker("r").set("region", out("w", "arn")).binds("q"),
+            worker("q").set("region", out("r", "arn")).binds("r"),
+        ])
+    };
+    let mut bench = Bench::new();
+    bench.done(&program("one")).await;
+    bench.options.plan.replace.insert(id("q"));
+    let report = bench.deploy(&program("two")).await.unwrap();
+    let [failed] = report.failed.as_slice() else {
+        panic!("{:?}", report.failed)
+    };
+    assert_eq!(failed.error.code(), "run::replaced_twice");
+    assert_eq!(
+        failed.error.to_string(),
+        "q was replaced in this deploy and would be replaced once more: region"
+    );
+    let made = bench.cloud.names().into_iter();
+    let of_q = made.filter(|name| name.starts_with("shop-dev-q-"));
+    assert_eq!(of_q.count(), 1, "{:?}", bench.cloud.names());
+    // The next deploy goes on, and is shown.
+    bench.options.plan.replace.clear();
+    bench.done(&program("two")).await;
+    bench.quiet(&program("two")).await;
+    assert_eq!(bench.cloud.names().len(), 3);
+}
+
+#[tokio::test]
 async fn a_resource_is_replaced_at_most_once_per_deploy() {
     // Whatever replaces b changes a, which replaces b.
     let program = |code: &str| {
