@@ -45,6 +45,7 @@ mod plan;
 mod problem;
 mod recorded;
 mod refusal;
+mod repair;
 mod summary;
 
 pub use decide::{Act, decide, differing, fixed_among, reverted};

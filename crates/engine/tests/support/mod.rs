@@ -140,3 +140,20 @@ pub fn session(deployment: DeploymentId, store: Arc<dyn StateStore>, cloud: &Clo
         ..Session::new(deployment, store, registry)
     }
 }
+
+/// The calls of two programs, one deployed after the other.
+pub async fn then(first: &Program, second: &Program) -> (Bench, Vec<String>) {
+    let bench = Bench::new();
+    bench.done(first).await;
+    let calls = bench.done(second).await;
+    assert_eq!(bench.cloud.refusals(), Vec::<String>::new());
+    bench.consistent().await;
+    bench.quiet(second).await;
+    (bench, calls)
+}
+
+/// Calls that no rule orders.
+pub fn sorted(mut calls: Vec<String>) -> Vec<String> {
+    calls.sort();
+    calls
+}
