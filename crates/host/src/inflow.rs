@@ -14,6 +14,8 @@ pub struct Inflow {
     body: Body,
     patience: Duration,
     deadline: Instant,
+    /// It was waited for in vain, or broke off: nothing more of it comes.
+    over: bool,
     /// What must still be true when it has come to its end.
     at_end: Option<Box<dyn Fn() -> Result<(), ApiError> + Send + Sync>>,
 }
@@ -25,6 +27,7 @@ impl Inflow {
             body,
             patience,
             deadline: Instant::now() + whole,
+            over: false,
             at_end: None,
         }
     }
@@ -34,11 +37,17 @@ impl Inflow {
         self.at_end = Some(Box::new(may));
     }
 
-    /// The next bytes; `None` at the end.
+    /// The next bytes; `None` at the end. A body that broke off once, or did not arrive, is not
+    /// waited for again.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let broken = || ApiError::invalid("the body ended early");
         loop {
+            if self.over {
+                return Err(broken());
+            }
             let until = self.deadline.min(Instant::now() + self.patience);
             let frame = tokio::time::timeout_at(until, self.body.frame()).await;
+            self.over = !matches!(frame, Ok(None | Some(Ok(_))));
             let frame = frame.map_err(|_| {
                 ApiError::new(ErrorCode::DeadlineExceeded, "the body does not arrive")
             })?;
@@ -49,7 +58,7 @@ impl Inflow {
                         None => Ok(None),
                     };
                 }
-                Some(Err(_)) => return Err(ApiError::invalid("the body ended early")),
+                Some(Err(_)) => return Err(broken()),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         return Ok(Some(data));
@@ -84,5 +93,32 @@ impl Inflow {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Poll;
+
+    #[tokio::test]
+    async fn a_body_that_does_not_arrive_is_waited_for_once() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let seen = asked.clone();
+        let silent = futures::stream::poll_fn(move |_| {
+            seen.fetch_add(1, Ordering::SeqCst);
+            Poll::<Option<Result<Bytes, std::io::Error>>>::Pending
+        });
+        let body = Body::from_stream(silent);
+        let mut body = Inflow::new(body, Duration::from_millis(20), Duration::from_secs(600));
+        let error = body.read(100).await.expect_err("nothing comes");
+        assert_eq!(error.code, ErrorCode::DeadlineExceeded);
+        let before = asked.load(Ordering::SeqCst);
+        assert!(before > 0);
+        body.drain().await;
+        body.drain().await;
+        assert_eq!(asked.load(Ordering::SeqCst), before, "asked once more");
     }
 }
