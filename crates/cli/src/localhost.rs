@@ -4,6 +4,7 @@
 mod answers;
 pub mod control;
 pub mod folder;
+mod log;
 pub mod problem;
 pub mod serve;
 mod setup;

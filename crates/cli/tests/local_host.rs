@@ -280,6 +280,33 @@ fn a_host_whose_folder_was_removed_ends_with_its_workers() {
     assert!(answers(authority.trim_end_matches('/')), "{url}");
 }
 
+#[test]
+fn a_host_whose_folder_was_moved_ends_and_the_one_in_its_place_goes_on() {
+    let (before, after) = (Hosted::new(), Hosted::new());
+    let first = before.start();
+    let from = before.0.path().join(".notation");
+    fs::rename(&from, after.0.path().join(".notation")).unwrap();
+    let second = before.start();
+    assert_ne!(second["pid"], first["pid"]);
+    // Whatever has happened by then: this is about the host of the folder, and of no other.
+    after.0.run(&["host", "stop"]).exits(0);
+    assert!(!is_alive(&first["pid"]));
+    assert_eq!(before.status()["pid"], second["pid"]);
+    // Nobody stops the next one that is moved; it ends by itself.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let moved = elsewhere.path().join("moved");
+    fs::rename(&from, &moved).unwrap();
+    let third = before.start();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while is_alive(&second["pid"]) {
+        assert!(Instant::now() < deadline, "{second}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let log = fs::read_to_string(moved.join("host/host.log")).unwrap();
+    assert!(log.contains("was removed or moved"), "{log}");
+    assert_eq!(before.status()["pid"], third["pid"]);
+}
+
 /// Whether a worker answers there with success.
 fn answers(authority: &str) -> bool {
     let mut stream = std::net::TcpStream::connect(authority).unwrap();

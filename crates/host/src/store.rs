@@ -139,9 +139,10 @@ impl Store {
         self.health.epoch()
     }
 
-    /// Whether the last commit failed.
+    /// Whether the last commit failed, or nobody is there to make another.
     pub fn is_doubtful(&self) -> bool {
-        self.health.doubtful.load(Ordering::SeqCst)
+        let writes = |writer: &std::thread::JoinHandle<()>| !writer.is_finished();
+        self.health.doubtful.load(Ordering::SeqCst) || !self.writer.as_ref().is_some_and(writes)
     }
 
     /// Submits writes that belong together and follow from a reading. An empty list is a barrier.
@@ -204,10 +205,10 @@ fn run(mut connection: Connection, queue: &Receiver<Job>, health: &Health) {
             Ok(Committed::Something) => health.doubtful.store(false, Ordering::SeqCst),
             Err(error) => {
                 failure = error.to_string().into();
-                tracing::error!(%error, "a commit failed");
                 health.doubtful.store(true, Ordering::SeqCst);
                 // Before anybody hears of it.
                 health.epoch.fetch_add(1, Ordering::SeqCst);
+                tracing::error!(%error, "a commit failed");
             }
         }
         let result = result.map(drop);

@@ -3,8 +3,6 @@
 mod admin;
 mod logs;
 
-use std::path::Path;
-
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -60,7 +58,7 @@ pub fn run(global: &Global, command: &HostCommand, printer: &Printer) -> Outcome
             });
             Ok(Exit::Done)
         }
-        HostCommand::Status => status(&config.root, &folder, printer),
+        HostCommand::Status => status(&folder, printer),
         HostCommand::Logs { follow, lines } => logs::show(&folder.log(), *follow, *lines, printer),
         HostCommand::Serve(_)
         | HostCommand::Token(_)
@@ -90,8 +88,8 @@ fn status_page(info: &Info, folder: &Folder) -> Option<String> {
     Some(format!("http://status:{key}@{}/", info.status?))
 }
 
-fn status(project: &Path, folder: &Folder, printer: &Printer) -> Outcome {
-    let Some(info) = start::find(project)? else {
+fn status(folder: &Folder, printer: &Printer) -> Outcome {
+    let Some(info) = start::living(folder)? else {
         printer.event(
             "host",
             json!({ "running": false, "workers": [], "resources": [] }),

@@ -193,7 +193,8 @@ impl Folder {
             Ok(()) => {
                 // What the one before said of itself is no longer true.
                 let _ = fs::remove_file(self.0.join("info.json"));
-                Ok(Some(Lock(file)))
+                self.clear_asides();
+                Ok(Some(Lock { file, path }))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(failed(&path, "locked")(error)),
@@ -228,7 +229,14 @@ impl Folder {
     }
 
     fn info(&self) -> Option<Info> {
-        serde_json::from_slice(&fs::read(self.0.join("info.json")).ok()?).ok()
+        let mut info: Info =
+            serde_json::from_slice(&fs::read(self.0.join("info.json")).ok()?).ok()?;
+        if info.control.starts_with(&info.project) {
+            // A folder that was moved has its socket along; the path where that was may be another
+            // host's by now.
+            info.control = self.0.join("admin.sock");
+        }
+        Some(info)
     }
 
     /// Says where the host listens.
@@ -263,7 +271,9 @@ impl Folder {
     /// Writes a file whole or not at all, readable by its owner only.
     fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
         let path = self.0.join(name);
-        let aside = self.0.join(format!(".{name}.{}", std::process::id()));
+        let aside = self
+            .0
+            .join(format!("{}{}", aside_of(name), std::process::id()));
         let written = OpenOptions::new()
             .create(true)
             .truncate(true)
@@ -275,19 +285,53 @@ impl Folder {
                     .and_then(|()| file.sync_all())
             })
             .and_then(|()| fs::rename(&aside, &path));
+        if written.is_err() {
+            // Nobody would come for it, and it may have half a secret.
+            let _ = fs::remove_file(&aside);
+        }
         written.map_err(failed(&path, "written"))
     }
+
+    /// Removes what whoever was killed while writing left behind. Only who lives here writes.
+    fn clear_asides(&self) {
+        let asides = ["info.json", "ports.json", TOKEN, STATUS_KEY].map(aside_of);
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let left = name
+                .to_str()
+                .is_some_and(|name| asides.iter().any(|aside| name.starts_with(aside)));
+            if left {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// How the name begins under which a file is written before it takes its own.
+fn aside_of(name: &str) -> String {
+    format!(".{name}.")
 }
 
 /// The right to live in a folder.
 #[derive(Debug)]
-pub struct Lock(File);
+pub struct Lock {
+    file: File,
+    path: PathBuf,
+}
 
 impl Lock {
-    /// Whether the folder was removed: nobody can find who lives in it any more. One that was moved
-    /// was not.
-    pub fn is_removed(&self) -> bool {
-        self.0.metadata().is_ok_and(|lock| lock.nlink() == 0)
+    /// Whether the folder is still where its host moved in. When it was removed or moved, nobody
+    /// can find who lives in it by its name, and the next folder of that name is somebody else's.
+    pub fn is_in_place(&self) -> bool {
+        match (self.file.metadata(), fs::metadata(&self.path)) {
+            (Ok(held), Ok(there)) => (held.dev(), held.ino()) == (there.dev(), there.ino()),
+            (Ok(_), Err(error)) => !matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ),
+            // The system cannot tell at the moment.
+            (Err(_), _) => true,
+        }
     }
 }
 
@@ -322,22 +366,91 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_removed_is_told_from_one_that_is_moved() {
+    fn a_folder_that_is_removed_or_moved_is_no_longer_in_its_place() {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::at(place.path().join("host"));
         folder.make().unwrap();
         let held = folder.move_in().unwrap().unwrap();
         let run_dir = folder.run_dir();
+        assert!(held.is_in_place());
         let moved = place.path().join("moved");
         fs::rename(folder.path(), &moved).unwrap();
-        assert!(!held.is_removed());
-        fs::remove_dir_all(&moved).unwrap();
-        assert!(held.is_removed());
+        assert!(!held.is_in_place());
         // Who comes after shares nothing with who is ending.
         folder.make().unwrap();
         let next = folder.move_in().unwrap().unwrap();
-        assert!(!next.is_removed());
+        assert!(!held.is_in_place());
+        assert!(next.is_in_place());
         assert_ne!(folder.run_dir(), run_dir);
+        fs::remove_dir_all(folder.path()).unwrap();
+        assert!(!next.is_in_place());
+        // Back in time: it is found again.
+        fs::rename(&moved, folder.path()).unwrap();
+        assert!(held.is_in_place());
+    }
+
+    #[test]
+    fn whoever_lives_in_a_folder_that_was_moved_is_asked_there() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::at(place.path().join("host"));
+        folder.make().unwrap();
+        let _held = folder.move_in().unwrap().unwrap();
+        let nowhere: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let info = Info {
+            pid: 1,
+            build: build(),
+            project: folder.path().to_owned(),
+            started_at: String::new(),
+            api: nowhere,
+            ingress: nowhere,
+            control: folder.path().join("admin.sock"),
+            status: None,
+            tls: false,
+        };
+        folder.say(&info).unwrap();
+        let moved = Folder::at(place.path().join("moved"));
+        fs::rename(folder.path(), moved.path()).unwrap();
+        let Tenancy::Running(found) = moved.tenancy().unwrap() else {
+            panic!("it runs")
+        };
+        // At the old path another host may be by now.
+        assert_eq!(found.control, moved.path().join("admin.sock"));
+        // One outside of the folder is in a place of its own, and stays.
+        let control = place.path().join("run/admin.sock");
+        moved
+            .say(&Info {
+                control: control.clone(),
+                ..info
+            })
+            .unwrap();
+        let Tenancy::Running(found) = moved.tenancy().unwrap() else {
+            panic!("it runs")
+        };
+        assert_eq!(found.control, control);
+    }
+
+    #[test]
+    fn what_could_not_be_written_leaves_nothing_behind() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::at(place.path().join("host"));
+        folder.make().unwrap();
+        let names = || {
+            let entries = fs::read_dir(folder.path()).unwrap();
+            let mut names: Vec<_> = entries
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        };
+        // A folder in its place keeps it from taking its name.
+        fs::create_dir(folder.path().join(TOKEN)).unwrap();
+        assert!(folder.keep_secret(TOKEN, "abc").is_err());
+        assert_eq!(names(), [TOKEN]);
+        // Somebody was killed in the middle.
+        fs::write(folder.path().join(".token.29152"), "").unwrap();
+        fs::write(folder.path().join(".own"), "").unwrap();
+        let _lock = folder.move_in().unwrap().unwrap();
+        assert_eq!(names(), [".own", "lock", TOKEN]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, Write as _},
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
@@ -20,6 +20,7 @@ use tokio::{
 use super::{
     answers, control,
     folder::{self, Folder, FolderError, Info, Lock, Ports, STATUS_KEY, TOKEN},
+    log,
     plane::{HostBlobs, Plane},
     setup::{config, not_opened, reachable, with_causes},
     start::unusable,
@@ -36,8 +37,8 @@ use crate::{
     project,
 };
 
-/// How often a host makes sure that its folder is still there: a question about an open file, which
-/// costs nothing.
+/// How often a host makes sure that its folder is still there: two questions about a file, which cost
+/// nothing.
 const LOOK_FOR_FOLDER: Duration = Duration::from_secs(2);
 
 /// Tenant of a host that belongs to one person.
@@ -79,7 +80,7 @@ fn serve(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
         )
         .help("use it (`notation host status`), or stop it first (`notation host stop`)"));
     };
-    log_to_stderr(args.log_format);
+    log::to_stderr(args.log_format);
     let workerd = match &args.workerd {
         Some(given) => block_on(async {
             notation_runtime::workerd::ensure(Path::new("."), Some(given), &())
@@ -89,19 +90,6 @@ fn serve(global: &Global, args: &Serve, printer: &Printer) -> Outcome {
         None => workerd::ensure(printer)?,
     };
     block_on_all_cores(live(args, &folder, &lock, project, workerd, printer))
-}
-
-fn log_to_stderr(format: LogFormat) {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr);
-    // A second subscriber cannot be set; there is none before this one.
-    let _ = match format {
-        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
-    };
 }
 
 async fn live(
@@ -214,10 +202,10 @@ async fn live(
     let homeless = tokio::select! {
         () = interrupts.next() => false,
         () = closing() => false,
-        () = removed(lock) => true,
+        () = displaced(lock) => true,
     };
     match homeless {
-        true => tracing::warn!("the folder of the host was removed: the host stops"),
+        true => tracing::warn!("the folder of the host was removed or moved: the host stops"),
         false => tracing::info!("the host stops"),
     }
     stop.send_replace(true);
@@ -241,22 +229,26 @@ async fn live(
         return Err(Failure::new(
             Exit::Stopped,
             "host::folder_removed",
-            format!("{} was removed while its host ran", folder.path().display()),
+            format!("{} was removed or moved while its host ran", folder.path().display()),
         )
-        .help("deploy again: what ran on it is gone with it"));
+        .help("deploy again, from where the folder is now: a host is started there; what was removed is gone"));
     }
     if let Err(error) = host.flush().await {
         tracing::error!(%error, "the last changes may not be durable");
     }
-    // It may be gone already.
-    let _ = std::fs::remove_file(&socket);
+    if lock.is_in_place() {
+        // It may be gone already. Told to stop in a folder that was moved, it leaves the name alone:
+        // that may be another host's by now.
+        let _ = std::fs::remove_file(&socket);
+    }
     Ok(Exit::Done)
 }
 
-/// Waits until the folder is removed, and nobody can find or stop what lives in it.
-async fn removed(lock: &Lock) {
+/// Waits until the folder is no longer in its place: nobody finds or stops what lives in it, and the
+/// paths that it goes by may be another host's.
+async fn displaced(lock: &Lock) {
     let mut looks = tokio::time::interval(LOOK_FOR_FOLDER);
-    while !lock.is_removed() {
+    while lock.is_in_place() {
         looks.tick().await;
     }
 }

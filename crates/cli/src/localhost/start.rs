@@ -23,9 +23,15 @@ const STOPPING: Duration = Duration::from_secs(30);
 
 /// The living host of this project, when it is the one this binary would start.
 pub fn find(project: &Path) -> Result<Option<Info>, Failure> {
-    match Folder::of(project).tenancy().map_err(unusable)? {
-        Tenancy::Running(info) if is_ours(&info, project) => Ok(Some(info)),
-        Tenancy::Running(_) | Tenancy::Unclear | Tenancy::Vacant => Ok(None),
+    let living = living(&Folder::of(project))?;
+    Ok(living.filter(|info| is_ours(info, project)))
+}
+
+/// Whoever lives in the folder and has said so: also a host that [`ensure`] would replace.
+pub fn living(folder: &Folder) -> Result<Option<Info>, Failure> {
+    match folder.tenancy().map_err(unusable)? {
+        Tenancy::Running(info) => Ok(Some(info)),
+        Tenancy::Unclear | Tenancy::Vacant => Ok(None),
     }
 }
 

@@ -278,6 +278,28 @@ fn the_log_is_json_when_that_is_asked_for_and_has_no_secrets() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_host_whose_log_cannot_be_written_serves_changes_and_ends_in_order() {
+    for format in ["text", "json"] {
+        // Every write to it fails as on a full disk.
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let folder = TempDir::new().unwrap();
+        let served = Served::telling(folder, full, &["--log-format", format]);
+        let path = "/sealed/v1/spaces/default/workers/w/values/API_KEY";
+        for _ in 0..3 {
+            // Each has a line in the log.
+            answers(served.ask("PUT", path, "", "x"), 404, "resource_not_found");
+        }
+        served
+            .admin(&["token", "create", "--tenant", "blue"])
+            .exits(0);
+        answers(served.ask("GET", "/readyz", "", ""), 200, "ready");
+        let (_folder, status) = served.ends();
+        assert_eq!(status, Some(0));
+    }
+}
+
+#[test]
 fn a_damaged_contract_set_is_refused_with_every_reason() {
     let folder = TempDir::new().unwrap();
     let set = folder.path().join("set");

@@ -47,6 +47,11 @@ impl Served {
 
     pub fn again(folder: TempDir, flags: &[&str]) -> Served {
         let log = fs::File::create(folder.path().join("stderr")).unwrap();
+        Served::telling(folder, log, flags)
+    }
+
+    /// One whose log is that file.
+    pub fn telling(folder: TempDir, log: fs::File, flags: &[&str]) -> Served {
         let mut child = notation()
             .args(["--json", "host", "serve", "--data"])
             .arg(folder.path().join("host"))

@@ -12,7 +12,7 @@ use crate::{
     failure::{Failure, Outcome},
     localhost::{
         control::{Ask, Hidden, WorkerAt},
-        folder::{Folder, Info, Tenancy},
+        folder::{Folder, Info},
         start,
     },
     printer::Printer,
@@ -26,15 +26,14 @@ fn living(global: &Global, given: &DataFolder) -> Result<Info, Failure> {
         Some(data) => Folder::at(std::path::absolute(data).unwrap_or_else(|_| data.clone())),
         None => Folder::of(&project::of_recorded(global)?.root),
     };
-    match folder.tenancy().map_err(start::unusable)? {
-        Tenancy::Running(info) => Ok(info),
-        Tenancy::Unclear | Tenancy::Vacant => Err(Failure::new(
+    start::living(&folder)?.ok_or_else(|| {
+        Failure::new(
             Exit::Fixable,
             "host::not_running",
             format!("no host runs in {}", folder.path().display()),
         )
-        .help("start it: `notation host start`, or `notation host serve --data DIR`")),
-    }
+        .help("start it: `notation host start`, or `notation host serve --data DIR`")
+    })
 }
 
 fn event(printer: &Printer, answer: &Json) {
