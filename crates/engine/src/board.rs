@@ -6,8 +6,8 @@ use notation_model::{ResourceId, TypeName};
 use notation_planner::{Recorded, Step, StepKey, Subject, Transition};
 
 use crate::{
-    Blocked, BlockedStep, DoneStep, EngineEvent, FailedStep, StepError, StepEvent,
-    run::{Run, resource_of},
+    Blocked, BlockedStep, DoneStep, FailedStep, StepError,
+    run::{Left, Run, resource_of},
     step,
     step_end::StepEnd,
     unrecorded::Met,
@@ -24,6 +24,8 @@ pub(crate) struct Played {
     /// Objects of ours that no record knows; everything is planned once more.
     pub met: Vec<Met>,
     pub interrupted: bool,
+    /// What was neither tried nor blocked: for the next plan, or for the run after an interrupt.
+    pub left_over: Vec<StepKey>,
     /// Ids and marks that are recorded now.
     pub recorded: Vec<Recorded>,
 }
@@ -76,15 +78,22 @@ impl<'r> Board<'r> {
                     board.left[number] += 1;
                 }
             }
-            if let Some(failed) = run.failed_before(&step.key) {
-                board.state[number] = State::Failed;
-                board.failed_by.insert(number, failed.clone());
-            } else if board.left[number] == 0 {
-                board.make_ready(number);
+            match run.left_before(&step.key) {
+                Some(Left::Told(failed)) => {
+                    board.state[number] = State::Failed;
+                    board.failed_by.insert(number, failed.clone());
+                }
+                Some(Left::Behind(failed)) => {
+                    board.state[number] = State::Blocked;
+                    board.failed_by.insert(number, failed.clone());
+                    board.blocked_by(number, number, Blocked::Waits);
+                }
+                None if board.left[number] == 0 => board.make_ready(number),
+                None => {}
             }
         }
-        for failed in board.failed_by.keys().copied().collect::<Vec<_>>() {
-            board.block(failed);
+        for left in board.failed_by.keys().copied().collect::<Vec<_>>() {
+            board.block(left);
         }
         board
     }
@@ -164,7 +173,7 @@ impl<'r> Board<'r> {
                 attempt,
             } => {
                 let failed = failure(key, None, transition, attempt, error);
-                self.tell_failed(index, &failed);
+                step::tell_failed(self.run, &failed, self.started_ms[index]);
                 self.played.failed.push(failed);
                 self.state[index] = State::Failed;
                 if let Some(part) = part {
@@ -176,11 +185,11 @@ impl<'r> Board<'r> {
             }
             StepEnd::Met { incarnation, found } => {
                 self.state[index] = State::Waiting;
-                self.tell_found(&key, index);
                 self.played.met.push(Met {
                     key,
                     incarnation,
                     found,
+                    started_ms: self.started_ms[index],
                 });
             }
             StepEnd::Replace {
@@ -196,26 +205,27 @@ impl<'r> Board<'r> {
         }
     }
 
-    fn tell_failed(&self, index: usize, failed: &FailedStep) {
-        let session = &self.run.line.session;
-        let took_ms = session
-            .clock
-            .now_ms()
-            .saturating_sub(self.started_ms[index]);
-        session.sink.event(&EngineEvent::StepFailed(StepEvent {
-            key: failed.key.clone(),
-            resource: failed.resource.clone(),
-            transition: failed.transition,
-            attempt: failed.attempt,
-            took_ms,
-            error: Some(failed.error.to_string()),
-        }));
-    }
-
-    /// Nothing was done: it is there already.
-    fn tell_found(&self, key: &StepKey, index: usize) {
-        let started_ms = self.started_ms[index];
-        step::tell_done(self.run, key, &resource_of(key), None, started_ms);
+    /// Takes steps as failed that are not tried, and the rest of the plan as stopped by them.
+    pub(crate) fn refused(mut self, steps: Vec<FailedStep>) -> Played {
+        let now_ms = self.run.line.session.clock.now_ms();
+        for failed in steps {
+            if let Some(index) = self.run.place(&failed.key) {
+                self.started_ms[index] = now_ms;
+                let FailedStep {
+                    error,
+                    transition,
+                    attempt,
+                    ..
+                } = failed;
+                let end = StepEnd::Failed {
+                    error,
+                    transition,
+                    attempt,
+                };
+                self.ended(index, end);
+            }
+        }
+        self.close()
     }
 
     /// Everything that waits for a failed step, directly or not.
@@ -248,19 +258,30 @@ impl<'r> Board<'r> {
     pub(crate) fn close(mut self) -> Played {
         self.played.done = std::mem::take(&mut self.run.world().done);
         let interrupted = self.run.line.session.interrupt.is_given();
-        let failed = self.state.iter().position(|state| *state == State::Failed);
-        let mut left_over = false;
+        // What failed before this plan did not stop it.
+        let failed = |index: &usize| self.state[*index] == State::Failed;
+        let in_this_plan =
+            |index: &usize| failed(index) && self.run.left_before(&self.step(*index).key).is_none();
+        let mut steps = 0..self.state.len();
+        let failed = steps
+            .clone()
+            .find(in_this_plan)
+            .or_else(|| steps.find(failed));
         for index in 0..self.state.len() {
             match (self.state[index], failed) {
                 (State::Waiting, Some(failed)) if !interrupted => {
                     self.state[index] = State::Blocked;
                     self.blocked_by(index, failed, Blocked::Stopped);
                 }
-                (State::Waiting, _) => left_over = true,
+                (State::Waiting, _) => {
+                    let key = self.step(index).key.clone();
+                    self.played.left_over.push(key);
+                }
                 (State::AtWork | State::Done | State::Failed | State::Blocked, _) => {}
             }
         }
         // What is planned once more is not left over.
+        let left_over = !self.played.left_over.is_empty();
         self.played.interrupted |= left_over && (interrupted || self.played.met.is_empty());
         self.played
     }

@@ -55,7 +55,10 @@ pub(crate) async fn open_books(run: &Run) -> Result<(), StepError> {
             .collect();
         world.open.retain(|incarnation, open| {
             let wanted = subjects.contains(incarnation)
-                || run.before.failed.contains_key(&incarnation.resource);
+                || run
+                    .before
+                    .failed
+                    .contains_key(&Subject::Incarnation(incarnation.clone()));
             if !wanted {
                 entries.extend(open.iter().map(|open| run.line.closed(open)));
             }

@@ -2,50 +2,19 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use notation_model::{Earlier, Look, Record, ResourceType, owner_tags};
-use notation_planner::{StepKey, Transition, differing, fixed_among};
+use notation_model::{Look, ResourceType};
 use notation_provider::{Found, Object, OpContext, OpError, Progress, Token, Update};
 use notation_state::{Call, Entry, Event, Intent, Outcome};
 
 use crate::{
     EngineEvent, StepError, StepEvent,
+    answer::{Next, understood},
     asked::asked,
     draft,
+    job::{Job, Now},
     line::Line,
-    look::{Looked, backoff, owner_text, owns},
     mask::Mask,
-    world::TakenOver,
 };
-
-/// A call to make.
-pub(crate) struct Job {
-    /// Its step.
-    pub key: StepKey,
-    /// Its name in the journal.
-    pub step: String,
-    /// What it is to people.
-    pub transition: Transition,
-    /// What is called.
-    pub call: Call,
-    /// The record as it will be.
-    pub draft: Record,
-    /// The record as it is; `None` for a create.
-    pub before: Option<Record>,
-    /// What earlier runs left open for it.
-    pub taken: TakenOver,
-}
-
-impl Job {
-    /// What the object's tags may say before the call: former ids count, of the record and of the
-    /// program, and whoever had what a person took over, until it is written.
-    fn earlier(&self) -> Earlier<'_> {
-        let before = self.before.as_ref();
-        Earlier {
-            taken_from: before.and_then(|record| record.taken_from.as_deref()),
-            ..self.draft.earlier()
-        }
-    }
-}
 
 /// A call that was carried out. Its outcome is not recorded yet.
 pub(crate) struct Carried {
@@ -53,19 +22,6 @@ pub(crate) struct Carried {
     pub now: Now,
     /// How many calls were made in all.
     pub attempt: u32,
-}
-
-/// What there is after a call.
-pub(crate) enum Now {
-    /// The object, as the call left it.
-    Made(Record),
-    /// An object that was there already and is ours: as it was found.
-    Found(Record),
-    /// Somebody else's object that a person takes over, as it was found: nothing is recorded of
-    /// it before a write has made its tags ours.
-    Taken(Record),
-    /// Nothing.
-    Gone,
 }
 
 /// Why a call was not carried out.
@@ -80,24 +36,13 @@ pub(crate) enum CallEnd {
     Interrupted,
 }
 
-/// What to do after an answer.
-enum Next {
-    Done(Now),
-    /// Ours, and no record knows it.
-    Met(Found),
-    Fail(StepError),
-    /// Fails without an end in the journal: the next run must look.
-    LeaveOpen(StepError),
-    Again {
-        why: String,
-        after: Duration,
-    },
-}
-
 impl Line {
     /// Makes the call. On success its intent is still open: the caller records the outcome
     /// together with what changed.
     pub(crate) async fn carry_out(&self, ty: &ResourceType, job: Job) -> Result<Carried, CallEnd> {
+        // Nothing can tell what became of such a call but its answer: each one is announced by
+        // itself, right before it is made.
+        let only_once = job.call == Call::Create && ty.look == Look::Never;
         let repeats = job.taken.same.is_some();
         let (token, mut attempt, mut resume) = match &job.taken.same {
             Some(open) => (
@@ -107,7 +52,11 @@ impl Line {
             ),
             None => (random_token(), 0, None),
         };
-        self.announce(&job, &token, attempt + 1).await?;
+        let mut closing = self.not_taken_over(&job);
+        if !only_once {
+            let closing = std::mem::take(&mut closing);
+            self.announce(&job, &token, attempt + 1, closing).await?;
+        }
         self.until_due(&job).await?;
         let started_ms = self.session.clock.now_ms();
         let before = job.before.as_ref().map(|record| &record.applied);
@@ -117,11 +66,18 @@ impl Line {
             let slot = self.limits.slot(ty).await;
             if times == 1 && self.stops() {
                 drop(slot);
-                return self.not_started(&job, attempt + 1).await;
+                return match only_once {
+                    true => Err(CallEnd::NotStarted),
+                    false => self.not_started(&job, attempt + 1).await,
+                };
             }
             let held = self.still_held().await;
             held.map_err(|error| CallEnd::Failed { error, attempt })?;
             attempt += 1;
+            if only_once {
+                let closing = std::mem::take(&mut closing);
+                self.announce(&job, &token, attempt, closing).await?;
+            }
             let tell = |event: fn(StepEvent) -> EngineEvent, error: Option<String>| {
                 self.session.sink.event(&event(StepEvent {
                     key: job.key.clone(),
@@ -171,8 +127,8 @@ impl Line {
                 Err(error) => {
                     let again = repeats || times > 1;
                     let error = mask.error(error);
-                    self.understand(ty, &job, error, times, again, resume.is_some())
-                        .await
+                    let waits = resume.is_some();
+                    self.understand(ty, &job, error, times, again, waits).await
                 }
             };
             match next {
@@ -228,16 +184,22 @@ impl Line {
         }
     }
 
-    /// Makes the intent durable; what nobody takes over is closed with it.
-    async fn announce(&self, job: &Job, token: &Token, attempt: u32) -> Result<(), CallEnd> {
-        let closed = job.taken.stale.iter().map(|open| self.closed(open));
-        let mut entries: Vec<Entry> = closed.collect();
-        // An intent that is taken over goes on under this step's name.
-        if let Some(open) = &job.taken.same
-            && open.step != job.step
-        {
-            entries.push(self.closed(open));
-        }
+    /// The ends of the intents that nobody takes over. One that is taken over goes on under this
+    /// step's name.
+    fn not_taken_over(&self, job: &Job) -> Vec<Entry> {
+        let renamed = job.taken.same.iter().filter(|open| open.step != job.step);
+        let stale = job.taken.stale.iter().chain(renamed);
+        stale.map(|open| self.closed(open)).collect()
+    }
+
+    /// Makes the intent durable, and with it the ends of others.
+    async fn announce(
+        &self,
+        job: &Job,
+        token: &Token,
+        attempt: u32,
+        mut entries: Vec<Entry>,
+    ) -> Result<(), CallEnd> {
         let intent = Intent {
             call: job.call,
             token: token.0.clone(),
@@ -303,129 +265,6 @@ impl Line {
         }
     }
 
-    /// What an answer that is not a success means (`engine.md` §7).
-    async fn understand(
-        &self,
-        ty: &ResourceType,
-        job: &Job,
-        error: OpError,
-        times: u32,
-        again: bool,
-        waits: bool,
-    ) -> Next {
-        let why = error.to_string();
-        match (job.call, error) {
-            (Call::Create, OpError::Exists { name, tags }) => {
-                let ours = if ty.tags {
-                    owns(&self.owner(&job.draft), &tags, &job.draft.former)
-                } else {
-                    // Without tags only our own earlier attempt can tell that it is ours.
-                    again
-                };
-                let exists = Exists {
-                    name: &name,
-                    owner: owner_text(&tags),
-                    ours,
-                    again,
-                };
-                self.exists(ty, job, exists, times).await
-            }
-            (Call::Create, OpError::Transient { after_ms, .. }) if !waits => {
-                match self.look_for(ty, job).await {
-                    Ok(Looked::Ours(found)) => ours_is_there(ty, job, found),
-                    Ok(Looked::Foreign(found)) => {
-                        taken(found.object.key.clone(), owner_text(&found.tags))
-                    }
-                    Ok(Looked::Cannot) if ty.look == Look::Never => {
-                        Next::LeaveOpen(StepError::Ambiguous { last: why })
-                    }
-                    Ok(Looked::Absent | Looked::Cannot) | Err(_) => Next::Again {
-                        why,
-                        after: backoff(times, after_ms),
-                    },
-                }
-            }
-            (_, OpError::Transient { after_ms, .. }) => Next::Again {
-                why,
-                after: backoff(times, after_ms),
-            },
-            (Call::Delete, OpError::InUse { held_by }) => {
-                if times < self.options.max_attempts {
-                    Next::Again {
-                        why,
-                        after: backoff(times, None),
-                    }
-                } else {
-                    Next::Fail(StepError::Provider(OpError::InUse { held_by }))
-                }
-            }
-            (Call::Update, OpError::NotFound) => Next::Done(Now::Gone),
-            (_, error @ OpError::Broke { .. }) => Next::LeaveOpen(StepError::from(error)),
-            (
-                Call::Create | Call::Update | Call::Delete,
-                error @ (OpError::NotFound
-                | OpError::Exists { .. }
-                | OpError::InUse { .. }
-                | OpError::Refused { .. }
-                | OpError::Failed { .. }),
-            ) => Next::Fail(StepError::Provider(error)),
-        }
-    }
-
-    /// A create that is answered *exists already* goes through the look.
-    async fn exists(&self, ty: &ResourceType, job: &Job, exists: Exists<'_>, times: u32) -> Next {
-        let Exists {
-            name,
-            owner,
-            ours,
-            again,
-        } = exists;
-        let later = || Next::Again {
-            why: format!("{name} exists already and cannot be read yet"),
-            after: backoff(times, None),
-        };
-        let looked = self.look_for(ty, job).await;
-        // What is taken and cannot be read as this type may be of another one.
-        if matches!(looked, Ok(Looked::Absent)) {
-            let owner = self.owner(&job.draft);
-            let other = self.looker().of_another_type(ty, &owner, name).await;
-            if let Some((other, found)) = other {
-                return Next::Fail(StepError::OtherType {
-                    name: name.to_owned(),
-                    ty: other,
-                    wanted: ty.name.clone(),
-                    owner: owner_text(&found.tags),
-                });
-            }
-        }
-        match looked {
-            // Nobody tried to make it before: it was there when this run began.
-            Ok(Looked::Ours(found)) if ty.tags && !again => Next::Met(found),
-            Ok(Looked::Ours(found)) if ty.tags || ours => ours_is_there(ty, job, found),
-            Ok(Looked::Ours(found) | Looked::Foreign(found)) => {
-                let owner = owner_text(&found.tags);
-                if !self.adopts(job) {
-                    return taken(name.to_owned(), owner);
-                }
-                adopted(ty, job, found)
-            }
-            Ok(Looked::Absent) | Err(_) if ours => later(),
-            Ok(Looked::Absent) | Err(_) if self.adopts(job) => later(),
-            Ok(Looked::Absent | Looked::Cannot) | Err(_) => taken(name.to_owned(), owner),
-        }
-    }
-
-    fn adopts(&self, job: &Job) -> bool {
-        let resource = &job.draft.incarnation.resource;
-        self.options.plan.adopt.contains(resource)
-    }
-
-    async fn look_for(&self, ty: &ResourceType, job: &Job) -> Result<Looked, OpError> {
-        let owner = self.owner(&job.draft);
-        let Record { key, former, .. } = &job.draft;
-        self.looker().for_created(ty, &owner, key, former).await
-    }
-
     /// Waits, unless a person stops it: what is waited for is in the journal.
     async fn pause(&self, after: Duration) -> Result<(), CallEnd> {
         self.asleep.fetch_add(1, Ordering::Relaxed);
@@ -437,72 +276,6 @@ impl Line {
         self.asleep.fetch_sub(1, Ordering::Relaxed);
         waited
     }
-}
-
-/// A success. What was answered and cannot be recorded stays open: the next run looks.
-fn understood(now: Now) -> Next {
-    if let Now::Made(record) = &now
-        && let Some(error) = StepError::too_deep(&record.incarnation.resource, &record.outputs)
-    {
-        return Next::LeaveOpen(error);
-    }
-    Next::Done(now)
-}
-
-/// Why a create was refused.
-struct Exists<'a> {
-    /// The name that is taken.
-    name: &'a str,
-    /// Whose it is, for people.
-    owner: String,
-    /// It is ours.
-    ours: bool,
-    /// The create was tried before.
-    again: bool,
-}
-
-/// Ours, where a create was tried before: what that create makes, or an object that was there
-/// before it and that no record knows.
-fn ours_is_there(ty: &ResourceType, job: &Job, found: Found) -> Next {
-    let record = draft::found(ty, &job.draft, found.clone());
-    if ty.tags && record.applied != job.draft.applied {
-        Next::Met(found)
-    } else {
-        Next::Done(Now::Found(record))
-    }
-}
-
-/// Somebody else's object, taken because a person asked for it: written in full, so that its tags
-/// become ours. One that no update can make ours, or can make what is asked for, is left alone.
-fn adopted(ty: &ResourceType, job: &Job, found: Found) -> Next {
-    let owner = owner_text(&found.tags);
-    let tags = owner_tags(&found.tags);
-    let mut record = draft::found(ty, &job.draft, found);
-    let fixed = fixed_among(ty, &differing(ty, &record.applied, &job.draft.applied));
-    let why = match (ty.updates, fixed.as_slice()) {
-        (false, _) if ty.tags => format!("{} cannot be updated, so its tags stay", ty.name),
-        (true, [_, ..]) => format!(
-            "{} cannot be changed and {} not what is asked for",
-            fixed.join(", "),
-            if fixed.len() == 1 { "is" } else { "are" }
-        ),
-        (false, _) | (true, []) => String::new(),
-    };
-    if !why.is_empty() {
-        let name = record.key.to_string();
-        return Next::Fail(StepError::NotAdoptable { name, owner, why });
-    }
-    record.in_doubt = ty.updates;
-    Next::Done(if ty.tags {
-        record.taken_from = Some(tags.into());
-        Now::Taken(record)
-    } else {
-        Now::Found(record)
-    })
-}
-
-fn taken(name: String, owner: String) -> Next {
-    Next::Fail(StepError::Taken { name, owner })
 }
 
 /// A token that was never used: 32 lower-case hex digits.

@@ -4,6 +4,7 @@
 //! `DesiredGraph`, then [`plan`], [`deploy`], [`destroy`]. `examples/pair.rs` shows all of it.
 
 mod aim;
+mod answer;
 mod asked;
 mod board;
 mod books;
@@ -18,6 +19,7 @@ mod given;
 mod hold;
 mod import;
 mod interrupt;
+mod job;
 mod limits;
 mod line;
 mod look;

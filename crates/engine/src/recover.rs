@@ -14,8 +14,9 @@ use notation_state::{Call, Change, DeploymentState, Event, OpenIntent, Outcome};
 
 use crate::{
     AmbiguousCreate, EngineError, ObserveFailure,
-    call::{CallEnd, Job, Now},
+    call::CallEnd,
     draft,
+    job::{Job, Now},
     line::Line,
     look::{Looked, Looker},
     references::link,
@@ -152,8 +153,8 @@ async fn fate(
                 // Had it been made it would be ours: it was not. Whoever has the name is told by
                 // the step that wants it, if one still does.
                 Looked::Foreign(_) => Fate::NotDone,
-                // What the provider said of it is known: it is gone on with by its data.
-                Looked::Cannot if ty.look == Look::Never && open.resume.is_none() => Fate::Ask,
+                // While the last answer is known it is gone on with by its data.
+                Looked::Cannot if ty.look == Look::Never && !open.answered => Fate::Ask,
                 Looked::Cannot => Fate::Repeat,
             })
         }

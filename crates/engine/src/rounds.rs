@@ -8,19 +8,22 @@ use std::{
 };
 
 use notation_model::{Incarnation, ResourceId, Value};
-use notation_planner::{Cycle, Goal, Observed, Plan, PlanOptions, Role, Subject, Transition};
+use notation_planner::{
+    Cycle, Goal, Observed, Plan, PlanOptions, Role, StepKey, Subject, Transition,
+};
 use notation_state::OpenIntent;
 
 use crate::{
     Blocked, BlockedStep, DoneStep, EngineError, EngineEvent, FailedStep, Planned, Report,
     RunStatus, StepError, StepEvent,
-    board::Played,
+    board::{Board, Played},
     books::{close_books, open_books, recorded_by_now},
     line::Line,
     planned::{as_observed, make_plan},
     play::play,
     recover::not_recorded,
-    run::{Before, Run, Shared, forecast},
+    run::{Before, Run, Shared, forecast, resource_of},
+    step::{tell_done, tell_failed},
     unrecorded::{Met, take_up},
     world::{Exported, World},
 };
@@ -89,8 +92,8 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
             if step.transition == Transition::None {
                 step.transition = forecast(&run, &step.key);
             }
-            for resource in failed_with(&run, step) {
-                failed.entry(resource).or_insert_with(|| step.key.clone());
+            for subject in failed_with(&run, step) {
+                failed.entry(subject).or_insert_with(|| step.key.clone());
             }
         }
         made.extend(made_for_others(&run.plan, &played.done));
@@ -111,7 +114,12 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
         if !again && taken_up.is_ok() {
             // What an interrupt keeps from being tried is told by nobody.
             if let Some(first) = total.failed.first() {
-                let left = played.replace.into_iter().map(|step| left_by(step, first));
+                let replace = played.replace.into_iter().map(|step| step.key);
+                let left = match total.interrupted {
+                    true => Vec::new(),
+                    false => played.left_over,
+                };
+                let left = replace.chain(left).map(|key| left_by(key, &first.key));
                 total.blocked.extend(left);
                 total.blocked.extend(played.blocked);
             }
@@ -133,20 +141,40 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
                     true => Vec::new(),
                     false => unannounced(&now.plan, &announced, &total.done),
                 };
+                // What was there already is done, now that it is recorded.
+                for met in &met {
+                    let resource = &met.incarnation.resource;
+                    tell_done(&run, &met.key, resource, None, met.started_ms);
+                }
                 (planned, open) = (now, left_open);
                 sudden
             }
             Err(error) => {
-                total.blocked.extend(played.blocked);
                 let error = Arc::new(error);
-                total
-                    .failed
-                    .extend(not_planned(&error, played.replace, met));
+                let refused = not_planned(&error, played.replace, met);
+                for step in &refused {
+                    tell_failed(&run, step, line.session.clock.now_ms());
+                }
+                let left = played.left_over.into_iter();
+                let left = left.filter(|key| refused.iter().all(|step| step.key != *key));
+                if let Some(first) = refused.first() {
+                    let left = left.map(|key| left_by(key, &first.key));
+                    total.blocked.extend(left);
+                }
+                total.blocked.extend(played.blocked);
+                total.failed.extend(refused);
                 return Ok(finish(&run, total, exports, None, started_ms).await);
             }
         };
         if !stopped.is_empty() {
-            total.failed.extend(stopped);
+            let before = Before {
+                failed: failed.clone(),
+                ..Before::default()
+            };
+            let run = Run::new(&shared, planned.plan, World::default(), before);
+            let played = Board::new(&run).refused(stopped);
+            total.failed.extend(played.failed);
+            total.blocked.extend(played.blocked);
             return Ok(finish(&run, total, exports, None, started_ms).await);
         }
         written = std::mem::take(&mut run.world().written);
@@ -154,20 +182,23 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
     }
 }
 
-/// The resources that a failed step keeps from being tried again: its own, and of a cycle that
-/// does not settle every member.
-fn failed_with(run: &Run, step: &FailedStep) -> Vec<ResourceId> {
-    let own = step.resource.clone();
+/// Who is left alone after a failed step: its object, or the cycle that does not settle and every
+/// member of it.
+fn failed_with(run: &Run, step: &FailedStep) -> Vec<Subject> {
+    let own = step.key.subject.clone();
     if !matches!(step.key.role, Role::Settle { .. }) {
         return vec![own];
     }
-    let of = |cycle: &&Cycle| cycle.members.iter().any(|member| member.resource == own);
+    let of = |cycle: &&Cycle| match &own {
+        Subject::Cycle(key) => cycle.key == *key,
+        Subject::Incarnation(incarnation) => cycle.members.contains(incarnation),
+    };
     let cycle = run.plan.cycles.iter().find(of);
-    let members = cycle.into_iter().flat_map(|cycle| &cycle.members);
-    members
-        .map(|member| member.resource.clone())
-        .chain([own.clone()])
-        .collect()
+    let with = cycle.map(|cycle| {
+        let members = cycle.members.iter().cloned().map(Subject::Incarnation);
+        members.chain([Subject::Cycle(cycle.key.clone())])
+    });
+    with.into_iter().flatten().chain([own]).collect()
 }
 
 /// Whether it is known of every call of this run what became of it. State that cannot be read
@@ -178,12 +209,12 @@ async fn nothing_open(run: &Run) -> bool {
     state.is_ok_and(|state| state.open.iter().all(|open| open.run != hold.run))
 }
 
-/// A replacement that is left for the next run, since this one stopped at a failure.
-fn left_by(step: FailedStep, first: &FailedStep) -> BlockedStep {
+/// A step that is left for the next run, since this one stopped at a failure.
+fn left_by(key: StepKey, first: &StepKey) -> BlockedStep {
     BlockedStep {
-        key: step.key,
-        resource: step.resource,
-        by: first.key.clone(),
+        resource: resource_of(&key),
+        key,
+        by: first.clone(),
         why: Blocked::Stopped,
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use notation_model::{DesiredGraph, Incarnation, ResourceId, SecretName, Value};
-use notation_planner::{Cycle, CycleKey, Goal, Plan, StepKey, Subject, Transition};
+use notation_planner::{Cycle, CycleKey, Goal, Plan, Role, StepKey, Subject, Transition};
 use notation_state::{Change, Entry};
 
 use crate::{
@@ -40,8 +40,17 @@ pub(crate) struct Before {
     pub replaced: BTreeSet<ResourceId>,
     /// Made in the place of others.
     pub made: BTreeSet<Incarnation>,
-    /// Failed, and with which step: not tried again in this run.
-    pub failed: BTreeMap<ResourceId, StepKey>,
+    /// Objects a step of which failed, and cycles that did not settle with their members, each
+    /// with the step that was told as failed: they are left alone for the rest of the run.
+    pub failed: BTreeMap<Subject, StepKey>,
+}
+
+/// What a failure in an earlier round is to a step.
+pub(crate) enum Left<'r> {
+    /// It is what failed, whatever it is called by now: it was told.
+    Told(&'r StepKey),
+    /// It is another one of the same object or cycle: it waits for that.
+    Behind(&'r StepKey),
 }
 
 /// What the rounds of one run share.
@@ -67,12 +76,15 @@ impl Run {
         }
     }
 
-    /// The step of an earlier round that failed and keeps this one from being tried. A cycle waits
-    /// for its members.
-    pub(crate) fn failed_before(&self, key: &StepKey) -> Option<&StepKey> {
-        match &key.subject {
-            Subject::Incarnation(incarnation) => self.before.failed.get(&incarnation.resource),
-            Subject::Cycle(_) => None,
+    /// The step of an earlier round that failed and keeps this one from being tried. What brings
+    /// a member of a cycle that did not settle up to date is part of settling it.
+    pub(crate) fn left_before(&self, key: &StepKey) -> Option<Left<'_>> {
+        let failed = self.before.failed.get(&key.subject)?;
+        let settles = matches!(failed.role, Role::Settle { .. });
+        let is_member = matches!(key.subject, Subject::Incarnation(_));
+        match failed == key || (settles && is_member) {
+            true => Some(Left::Told(failed)),
+            false => Some(Left::Behind(failed)),
         }
     }
 

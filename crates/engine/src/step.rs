@@ -7,10 +7,11 @@ use notation_planner::{Act, Goal, Role, Step, StepKey, Transition};
 use notation_state::{Call, Event, Outcome};
 
 use crate::{
-    DoneStep, EngineEvent, StepError, StepEvent,
+    DoneStep, EngineEvent, FailedStep, StepError, StepEvent,
     aim::{Aim, Write, aim},
-    call::{CallEnd, Job, Now},
+    call::CallEnd,
     commit::Became,
+    job::{Job, Now},
     run::{Run, forecast},
     step_end::StepEnd,
     unread::still_ours,
@@ -61,6 +62,19 @@ pub(crate) fn tell_done(
         attempt,
         took_ms: session.clock.now_ms().saturating_sub(started_ms),
         error: None,
+    }));
+}
+
+/// Tells of a step that failed, tried or not.
+pub(crate) fn tell_failed(run: &Run, failed: &FailedStep, started_ms: u64) {
+    let session = &run.line.session;
+    session.sink.event(&EngineEvent::StepFailed(StepEvent {
+        key: failed.key.clone(),
+        resource: failed.resource.clone(),
+        transition: failed.transition,
+        attempt: failed.attempt,
+        took_ms: session.clock.now_ms().saturating_sub(started_ms),
+        error: Some(failed.error.to_string()),
     }));
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Met {
     pub incarnation: Incarnation,
     /// What is there.
     pub found: Box<Found>,
+    /// When its step was given out, in milliseconds since 1970.
+    pub started_ms: u64,
 }
 
 /// A look for the objects of one resource.

@@ -158,6 +158,81 @@ async fn a_create_that_waits_is_gone_on_with_by_its_data_also_when_nobody_can_lo
     }
 }
 
+/// What there is of x, by what the next run makes of it.
+async fn goes_on_or_asks(bench: &Bench, program: &Program) -> bool {
+    match bench.deploy(program).await {
+        Ok(report) => {
+            assert!(report.failed.is_empty(), "{:?}", report.failed);
+            true
+        }
+        Err(EngineError::Ambiguous(_)) => {
+            let answer = match bench.cloud.names().pop() {
+                Some(key) => Answer::Created { key },
+                None => Answer::Absent,
+            };
+            resolve(&bench.session, &id("x"), &answer, &bench.options)
+                .await
+                .unwrap();
+            bench.done(program).await;
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn a_create_after_a_wait_whose_own_answer_is_lost_is_asked_about() {
+    let program = Program::new([resource("sim/Blind", "x").set("value", text("v"))]);
+    for lost in [What::LoseReply, What::Transient, What::Panic] {
+        let bench = Bench::new();
+        bench.cloud.fault(Fault::new("create", "x", What::Wait, 1));
+        bench
+            .cloud
+            .fault(Fault::new("create", "x", lost.clone(), 1));
+        let report = bench.deploy(&program).await.unwrap();
+        let code = report.failed[0].error.code();
+        match lost {
+            What::Panic => assert_eq!(code, "run::bug"),
+            _ => assert_eq!(code, "run::ambiguous_create"),
+        }
+        bench.cloud.forget_faults();
+        assert!(!goes_on_or_asks(&bench, &program).await, "{lost:?}");
+        assert_eq!(bench.cloud.names().len(), 1, "{lost:?}");
+        bench.consistent().await;
+    }
+}
+
+#[tokio::test]
+async fn wherever_a_create_that_waits_is_cut_off_there_is_one_object() {
+    let program = Program::new([resource("sim/Blind", "x").set("value", text("v"))]);
+    let mut ends = Vec::new();
+    for seam in 1.. {
+        let bench = Bench::new();
+        bench.cloud.fault(Fault::new("create", "x", What::Wait, 2));
+        let power = Power::cut_at(seam);
+        let session = powered(&bench, &power);
+        let whole = tokio::select! {
+            report = deploy(&session, Arc::new(program.graph()), &bench.options) => {
+                assert!(report.unwrap().failed.is_empty());
+                true
+            }
+            () = power.went() => false,
+        };
+        ends.push(goes_on_or_asks(&bench, &program).await);
+        assert_eq!(bench.cloud.names().len(), 1, "seam {seam}");
+        bench.consistent().await;
+        if whole {
+            break;
+        }
+    }
+    // It is asked about from the announcement of each call on, until its answer is recorded, and
+    // goes on by the data before the second call and before the third.
+    let (on, asked) = (true, false);
+    let turns = [on, asked, on, asked, on, asked, on];
+    ends.dedup();
+    assert_eq!(ends, turns);
+}
+
 #[tokio::test]
 async fn a_create_that_is_idempotent_by_token_is_repeated() {
     let bench = Bench::new();

@@ -169,6 +169,9 @@ pub struct OpenIntent {
     pub resume: Option<serde_json::Value>,
     /// When the next call is due after that answer, in milliseconds since 1970; 0 without one.
     pub due_ms: u64,
+    /// Whether that answer is the last that the journal heard. A call that was announced again
+    /// since may have been made.
+    pub answered: bool,
     /// When the journal last heard of it, in milliseconds since 1970.
     pub at_ms: u64,
 }
@@ -209,6 +212,7 @@ pub fn open_intents<'a>(
                     intent: (**intent).clone(),
                     resume,
                     due_ms,
+                    answered: false,
                     at_ms: entry.at_ms,
                 };
                 open.insert(&entry.step, intent);
@@ -217,6 +221,7 @@ pub fn open_intents<'a>(
                 if let Some(open) = open.get_mut(entry.step.as_str()) {
                     open.resume = Some(resume.clone());
                     open.due_ms = *due_ms;
+                    open.answered = true;
                     open.attempt = entry.attempt;
                     open.at_ms = entry.at_ms;
                 }

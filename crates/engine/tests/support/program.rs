@@ -102,6 +102,12 @@ impl Item {
         self
     }
 
+    /// `protect`.
+    pub fn protected(mut self, protect: bool) -> Item {
+        self.0.marks.protect = protect;
+        self
+    }
+
     pub fn formerly(mut self, id: &str) -> Item {
         self.0.formerly.push(id.parse().unwrap());
         self
