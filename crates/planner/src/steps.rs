@@ -189,15 +189,17 @@ fn why_last(survey: &Survey<'_, '_>, life: &Life) -> Why {
         let written = outlook.written.as_ref();
         written.is_some_and(|params| crate::decide::differing(ty, applied, params).is_empty())
     };
+    let as_recorded = is_asked_for(&past.original.applied);
+    let lets_go = survey.revert_writes(number);
     // A revert in doubt is written in full itself.
-    if past.record.in_doubt && !survey.bare[number] && is_asked_for(&past.record.applied) {
+    let in_doubt = past.record.in_doubt && !lets_go;
+    if in_doubt && (as_recorded || is_asked_for(&past.record.applied)) {
         return Why::InDoubt;
     }
-    let as_recorded = is_asked_for(&past.original.applied);
     match (past.drift.is_empty(), as_recorded) {
         (false, true) => Why::Drift,
-        (true, true) => Why::LetsGo,
-        (_, false) => Why::Changed,
+        (true, true) if lets_go => Why::LetsGo,
+        (true, true) | (_, false) => Why::Changed,
     }
 }
 

@@ -110,6 +110,13 @@ fn what_an_update_in_doubt_wrote_is_no_drift_and_its_step_says_why_it_is_there()
     assert_eq!(why(&world, text), (Why::InDoubt, false));
     // What the program changes is said first.
     assert_eq!(why(&world, "a W code=3"), (Why::Changed, false));
+    // Somebody changed it since: that is neither drift nor anybody letting go.
+    for record in world.records.values_mut() {
+        record.applied.insert("code", "2".into());
+    }
+    let object = world.cloud.objects.get_mut("shop-dev-a").unwrap();
+    object.params.insert("code".to_owned(), "hand".into());
+    assert_eq!(why(&world, text), (Why::InDoubt, false));
 }
 
 #[test]
