@@ -4,6 +4,7 @@
 //! one. Every deployment has a table of records and one of journal lines. New rows append; nothing
 //! is indexed by what it says, so that a commit touches the last page of two tables and no more.
 
+mod alone;
 mod append;
 mod failure;
 mod file;

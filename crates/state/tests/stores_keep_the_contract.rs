@@ -186,6 +186,58 @@ async fn a_damaged_a_foreign_and_an_impossible_file_are_named() {
     assert!(error.to_string().contains("sub"), "{error}");
 }
 
+/// Takes away the memory that processes share, as a full disk does.
+fn nothing_is_shared(dir: &Path) {
+    std::fs::create_dir(dir.join("sub/state.db-shm")).unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_can_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = store(dir.path());
+    let held = hold(&first).await;
+    first.append(&shop(), &held, puts("a")).await.unwrap();
+    first.release(&shop(), &held).await.unwrap();
+    drop(first);
+    nothing_is_shared(dir.path());
+    let second = store(dir.path());
+    let state = second.load(&shop()).await.unwrap();
+    assert_eq!(state.records.len(), 1);
+    let claim = Claim {
+        run: RunId::random(),
+        machine: Machine::here("m"),
+        now_ms: 2,
+        over: None,
+    };
+    second.acquire(&shop(), &claim).await.unwrap_err();
+    // Once there is room again the next one writes.
+    drop(second);
+    std::fs::remove_dir(dir.path().join("sub/state.db-shm")).unwrap();
+    hold(&store(dir.path())).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_is_read_with_what_its_log_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole");
+    let first = store(&whole);
+    let held = hold(&first).await;
+    first.append(&shop(), &held, puts("a")).await.unwrap();
+    // A process that was killed leaves its log.
+    let left = dir.path().join("left");
+    std::fs::create_dir_all(left.join("sub")).unwrap();
+    std::fs::create_dir_all(left.join("config")).unwrap();
+    for file in ["sub/state.db", "sub/state.db-wal", "config/key"] {
+        std::fs::copy(whole.join(file), left.join(file)).unwrap();
+    }
+    drop(first);
+    nothing_is_shared(&left);
+    for _ in 0..2 {
+        let state = store(&left).load(&shop()).await.unwrap();
+        assert_eq!(state.records.len(), 1);
+    }
+}
+
 #[tokio::test]
 async fn the_journal_of_a_run_that_ended_goes_with_the_next_one() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,6 +11,7 @@ use notation_model::DeploymentId;
 use rusqlite::{Connection, Transaction};
 
 use super::{
+    alone,
     append::Held,
     failure::{cannot_read, cannot_write},
     rows::Rows,
@@ -72,19 +73,15 @@ impl File {
             if !there {
                 return Ok(None);
             }
-            let connection = connect(&self.path)?;
-            match schema::look(&connection, &self.path, FORMAT)? {
-                Kind::Blank => return Ok(None),
-                Kind::Ours(FORMAT) => {}
-                Kind::Ours(older) => schema::show_as_newest(&connection, older, MIGRATIONS)
-                    .map_err(|error| cannot_read(&self.path, &error))?,
-            }
-            let salt = salt_of(&connection).map_err(|error| cannot_read(&self.path, &error))?;
-            self.open = Some(Open {
-                connection,
-                salt,
-                writable: false,
-            });
+            let shared = connect(&self.path).and_then(|shared| looked_at(shared, &self.path));
+            self.open = match shared {
+                Err(error @ (StoreError::CannotWrite { .. } | StoreError::CannotOpen { .. })) => {
+                    let alone = alone::connect(&self.path);
+                    let alone = alone.and_then(|alone| looked_at(alone, &self.path));
+                    alone.map_err(|_| error)?
+                }
+                shared => shared?,
+            };
         }
         let File {
             path, sealer, open, ..
@@ -152,6 +149,24 @@ impl File {
         });
         Ok(())
     }
+}
+
+/// A connection that only reads; `None` when nothing was recorded yet.
+fn looked_at(connection: Connection, path: &Path) -> Result<Option<Open>, StoreError> {
+    let read = |error: rusqlite::Error| cannot_read(path, &error);
+    match schema::look(&connection, path, FORMAT)? {
+        Kind::Blank => return Ok(None),
+        Kind::Ours(FORMAT) => {}
+        Kind::Ours(older) => {
+            schema::show_as_newest(&connection, older, MIGRATIONS).map_err(read)?;
+        }
+    }
+    let salt = salt_of(&connection).map_err(read)?;
+    Ok(Some(Open {
+        connection,
+        salt,
+        writable: false,
+    }))
 }
 
 /// Switches to the write-ahead log and returns the mode there is now. SQLite does not wait for
