@@ -280,6 +280,8 @@ fn types_are_laid_and_a_new_project_is_made_once() {
         .exits(0)
         .says("cycle");
     }
+    // What a shell would take apart is quoted.
+    run(&["init", "two words"]).exits(0).says("cd 'two words'");
     run(&["init", "Orders_App"]).exits(1);
     run(&["init", "x", "--app", "Bad_Name"]).exits(2);
 }

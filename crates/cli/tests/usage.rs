@@ -314,6 +314,11 @@ fn help_explains_commands_and_every_error_code() {
     shop.run(&["help", "usage::nosuch"])
         .exits(2)
         .says("usage::no_stage");
+    // One word of several areas: the page of each.
+    let pages = shop.run(&["help", "unknown_field"]).exits(0);
+    pages
+        .says("# program::unknown_field")
+        .says("# plan::unknown_field");
     shop.run(&["help", "nosuch"]).exits(2).says("notation help");
     shop.run(&["version"])
         .exits(0)

@@ -104,12 +104,17 @@ impl CallIndex {
 
     /// `name` after a dot somewhere inside a call.
     pub fn property(&self, call: &CallSite, name: &str) -> Option<Range<usize>> {
+        self.property_within(&call.whole, name)
+    }
+
+    /// `name` after a dot somewhere in a part of the file.
+    pub fn property_within(&self, part: &Range<usize>, name: &str) -> Option<Range<usize>> {
         let first = self
             .properties
-            .partition_point(|(range, _)| range.start < call.whole.start);
+            .partition_point(|(range, _)| range.start < part.start);
         self.properties[first..]
             .iter()
-            .take_while(|(range, _)| range.end <= call.whole.end)
+            .take_while(|(range, _)| range.end <= part.end)
             .find(|(_, property)| property == name)
             .map(|(range, _)| range.clone())
     }

@@ -390,11 +390,11 @@ pub(crate) fn exports(
 ) {
     for (export, value) in exports {
         for (_, source) in value.references() {
-            if let Some((problem, _)) = unknown_output(source, program, all) {
+            if let Some((problem, name)) = unknown_output(source, program, all) {
                 let place = program
                     .sources
                     .get(program.entry)
-                    .and_then(|file| locate::export(&file, export));
+                    .and_then(|file| locate::export_property(&file, export, &name));
                 problems.push(problem.at(place));
             }
         }

@@ -5,8 +5,9 @@ use std::{ops::Range, sync::Arc};
 use notation_model::Origin;
 use oxc::{
     ast::ast::{
-        Argument, ArrowFunctionExpression, AwaitExpression, BindingIdentifier,
-        ExportDefaultDeclarationKind, ExportSpecifier, Expression, Function, Statement,
+        Argument, ArrowFunctionExpression, AwaitExpression, BindingIdentifier, BindingPattern,
+        Declaration, ExportDefaultDeclarationKind, ExportSpecifier, Expression, Function,
+        Statement, VariableDeclaration,
     },
     ast_visit::Visit,
     span::{GetSpan, Span},
@@ -116,6 +117,45 @@ pub(crate) fn export(file: &Arc<SourceFile>, name: &str) -> Option<Place> {
         })
     })?;
     Some(file.span(span))
+}
+
+/// The place of `.property` in the value of a named export; the export when its value does not
+/// spell it out.
+pub(crate) fn export_property(file: &Arc<SourceFile>, name: &str, property: &str) -> Option<Place> {
+    let value = parsed(&file.name, &file.text, |program| {
+        let local = program.body.iter().find_map(|statement| match statement {
+            Statement::ExportNamedDeclaration(exported) => {
+                let mut specifiers = exported.specifiers.iter();
+                let specifier = specifiers.find(|one| one.exported.name() == name)?;
+                Some(specifier.local.name().to_string())
+            }
+            _ => None,
+        });
+        let local = local.as_deref().unwrap_or(name);
+        program.body.iter().find_map(|statement| match statement {
+            Statement::ExportDefaultDeclaration(declaration) if local == "default" => {
+                Some(bytes(declaration.span))
+            }
+            Statement::VariableDeclaration(variables) => value_of(variables, local),
+            Statement::ExportDeclaration(exported) => match &exported.declaration {
+                Declaration::VariableDeclaration(variables) => value_of(variables, local),
+                _ => None,
+            },
+            _ => None,
+        })
+    });
+    let found = value.and_then(|value| file.calls().property_within(&value, property));
+    match found {
+        Some(range) => Some(file.range(range)),
+        None => export(file, name),
+    }
+}
+
+fn value_of(variables: &VariableDeclaration<'_>, name: &str) -> Option<Range<usize>> {
+    let mut variables = variables.declarations.iter();
+    let of_name = |id: &BindingPattern<'_>| id.get_identifier_name().is_some_and(|id| id == name);
+    let variable = variables.find(|variable| of_name(&variable.id))?;
+    variable.init.as_ref().map(|value| bytes(value.span()))
 }
 
 fn of_specifiers(specifiers: &[ExportSpecifier<'_>], name: &str) -> Option<Span> {

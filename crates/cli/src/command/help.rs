@@ -22,8 +22,12 @@ pub fn run(args: &Help, printer: &Printer) -> Outcome {
         }
         words => match (command(words), pages::without_area(&topic).as_slice()) {
             (Some(help), _) => help,
-            (None, [(_, page)]) => read(page, printer),
-            (None, _) => return Err(unknown(&topic)),
+            (None, []) => return Err(unknown(&topic)),
+            // The same word in several areas: all of them.
+            (None, found) => {
+                let pages = found.iter().map(|(_, page)| read(page, printer));
+                pages.collect::<Vec<_>>().join("\n")
+            }
         },
     };
     printer.event("help", json!({ "topic": topic, "text": text }));
@@ -56,11 +60,6 @@ fn unknown(topic: &str) -> Failure {
         "usage::unknown_topic",
         format!("there is no command and no error code called {topic:?}"),
     );
-    let several = pages::without_area(topic);
-    if !several.is_empty() {
-        let codes: Vec<_> = several.iter().map(|(code, _)| *code).collect();
-        return failure.help(format!("several areas have it: {}", codes.join(", ")));
-    }
     let area = topic.split("::").next().unwrap_or(topic);
     let known: Vec<_> = pages::PAGES
         .iter()

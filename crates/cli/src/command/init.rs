@@ -42,7 +42,10 @@ pub fn run(args: &Init, printer: &Printer) -> Outcome {
     let enter = if here {
         String::new()
     } else {
-        format!("  cd {}\n", args.dir.display())
+        let folder = args.dir.to_string_lossy();
+        // What no shell can be told is shown as it is.
+        let typed = shlex::try_quote(&folder).unwrap_or_else(|_| folder.clone());
+        format!("  cd {typed}\n")
     };
     printer.say(format!("\nNow type:\n\n{enter}  notation deploy app\n"));
     Ok(Exit::Done)
