@@ -4,6 +4,7 @@
 //! `DesiredGraph`, then [`plan`], [`deploy`], [`destroy`]. `examples/pair.rs` shows all of it.
 
 mod aim;
+mod anew;
 mod answer;
 mod asked;
 mod board;

@@ -8,18 +8,17 @@ use std::{
 };
 
 use notation_model::{Incarnation, ResourceId, Value};
-use notation_planner::{
-    Cycle, Goal, Observed, Plan, PlanOptions, Role, StepKey, Subject, Transition,
-};
+use notation_planner::{Cycle, Goal, Plan, Role, StepKey, Subject, Transition};
 use notation_state::OpenIntent;
 
 use crate::{
     Blocked, BlockedStep, DoneStep, EngineError, EngineEvent, FailedStep, Planned, Report,
     RunStatus, StepError, StepEvent,
+    anew::{Again, Anew, left_alone, not_replaced, plan_what_can_be},
     board::{Board, Played},
     books::{close_books, open_books, recorded_by_now},
     line::Line,
-    planned::{as_observed, make_plan},
+    planned::as_observed,
     play::play,
     recover::not_recorded,
     run::{Before, Run, Shared, forecast, resource_of},
@@ -125,18 +124,35 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
             }
             return Ok(finish(&run, total, exports, None, started_ms).await);
         }
-        let next: BTreeMap<ResourceId, Vec<String>> = played
+        let mut next: BTreeMap<ResourceId, Vec<String>> = played
             .replace
             .iter()
             .map(|step| (step.resource.clone(), step.error.fields().to_vec()))
             .collect();
+        let anew = Anew {
+            replace: not_replaced(&run, &total.done),
+            left: left_alone(&run, &failed),
+        };
         let round = match taken_up {
-            Ok(_) => plan_again(&run, not_replaced(&run, &total.done), &next).await,
+            Ok(_) => plan_what_can_be(&run, &anew, &mut next).await,
             Err(error) => Err(error),
         };
         // Calls were made: from here on, whatever goes wrong is a failed run and not none.
         let stopped = match round {
-            Ok((now, left_open)) => {
+            Ok(Again {
+                planned: now,
+                open: left_open,
+                refused,
+            }) => {
+                for step in played.replace {
+                    let Some(error) = refused.get(&step.resource) else {
+                        continue;
+                    };
+                    let step = not_replaced_for(error, step);
+                    tell_failed(&run, &step, line.session.clock.now_ms());
+                    failed.insert(step.key.subject.clone(), step.key.clone());
+                    total.failed.push(step);
+                }
                 let sudden = match met.is_empty() {
                     true => Vec::new(),
                     false => unannounced(&now.plan, &announced, &total.done),
@@ -283,13 +299,9 @@ fn not_planned(
     replace: Vec<FailedStep>,
     met: Vec<Met>,
 ) -> Vec<FailedStep> {
-    let replace = replace.into_iter().map(|step| FailedStep {
-        error: StepError::NotReplaced {
-            wanted: Box::new(step.error),
-            error: error.clone(),
-        },
-        ..step
-    });
+    let replace = replace
+        .into_iter()
+        .map(|step| not_replaced_for(error, step));
     let met = met.into_iter().map(|met| FailedStep {
         key: met.key,
         resource: met.incarnation.resource,
@@ -303,39 +315,15 @@ fn not_planned(
     replace.chain(met).collect()
 }
 
-/// What a person asked to replace and this run did not replace yet.
-fn not_replaced(run: &Run, done: &[DoneStep]) -> BTreeSet<ResourceId> {
-    let created = done
-        .iter()
-        .filter(|done| done.transition == Transition::Create)
-        .map(|done| &done.resource);
-    let created: BTreeSet<&ResourceId> = created.collect();
-    let asked = run.line.options.plan.replace.iter();
-    asked.filter(|id| !created.contains(id)).cloned().collect()
-}
-
-/// The plan with the replacements that running asked for.
-async fn plan_again(
-    run: &Run,
-    replace: BTreeSet<ResourceId>,
-    turned_out: &BTreeMap<ResourceId, Vec<String>>,
-) -> Result<(Planned, Vec<OpenIntent>), EngineError> {
-    let session = &run.line.session;
-    let state = session.store.load(&session.deployment).await?;
-    let options = PlanOptions {
-        replace,
-        turned_out: turned_out.clone(),
-        ..run.line.options.plan.clone()
-    };
-    let planned = make_plan(
-        session,
-        &run.desired,
-        state.records,
-        Observed::default(),
-        &run.secrets,
-        &options,
-    )?;
-    Ok((planned, state.open))
+/// A step that asked to replace its resource, which cannot be planned.
+fn not_replaced_for(error: &Arc<EngineError>, step: FailedStep) -> FailedStep {
+    FailedStep {
+        error: StepError::NotReplaced {
+            wanted: Box::new(step.error),
+            error: error.clone(),
+        },
+        ..step
+    }
 }
 
 /// Resolves and stores the exports of a run that did everything, and writes the report.

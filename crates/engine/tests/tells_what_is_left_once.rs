@@ -257,3 +257,55 @@ async fn a_removal_that_nobody_was_shown_is_told_and_stops_the_rest() {
         assert!(left, "{key} is to be done and was not told: {steps:?}");
     }
 }
+
+#[tokio::test]
+async fn a_replacement_that_cannot_be_planned_fails_alone() {
+    let program = |value: &str| {
+        let [f, w] = turns_out(value);
+        let w = w.protected(value == "two");
+        let x = worker("x").set("region", out("f", "id"));
+        let y = resource("sim/Thing", "y").set("value", out("x", "arn"));
+        Program::new([f, w, x, y])
+    };
+    let bench = Bench::new();
+    bench.done(&program("one")).await;
+    let said = said(&bench, &program("two"), &bench.options).await;
+    assert_eq!(said.failed, ["w:0:complete"]);
+    assert_eq!(said.report.failed[0].error.code(), "plan::protected");
+    // Only the f that w still refers to stays.
+    assert_eq!(said.blocked, ["f:0:absent"]);
+    let done = said.report.done.iter().map(|step| step.key.to_string());
+    let done: Vec<String> = done.collect();
+    for key in ["x:1:complete", "y:0:complete", "x:0:absent"] {
+        assert!(done.contains(&key.to_owned()), "{key}: {done:?}");
+    }
+    bench.consistent().await;
+}
+
+#[tokio::test]
+async fn nobody_makes_room_for_a_replacement_that_failed() {
+    let program = |value: &str| {
+        let [f, w] = turns_out(value);
+        let m = worker("m")
+            .named("m")
+            .set("region", out("f", "id"))
+            .binds("p");
+        let p = worker("p").binds("m");
+        Program::new([f, w, m, p])
+    };
+    let bench = Bench::new();
+    bench.done(&program("one")).await;
+    bench.cloud.forget_calls();
+    // Both are to be replaced, m in its place: that was not announced.
+    let said = said(&bench, &program("two"), &bench.options).await;
+    assert_eq!(said.failed, ["m:0:complete"]);
+    assert_eq!(said.report.failed[0].error.code(), "run::would_replace");
+    let calls = bench.cloud.writes();
+    let created = calls.iter().filter(|call| call.starts_with("create w-"));
+    assert_eq!(created.count(), 1, "{calls:?}");
+    assert!(
+        calls.iter().all(|call| !call.starts_with("update p")),
+        "{calls:?}"
+    );
+    bench.consistent().await;
+}

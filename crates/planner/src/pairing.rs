@@ -262,6 +262,8 @@ impl Survey<'_, '_> {
         let mut because = Vec::new();
         let mut may_replace = Vec::new();
         let changed = differing(ty, &past.record.applied, &params);
+        let left = &self.input.options.left;
+        let is_left = left.contains(&self.program.wanted[number].desired.id);
         for field in &changed {
             let fixed = !ty.updates
                 || ty
@@ -272,7 +274,7 @@ impl Survey<'_, '_> {
                 continue;
             }
             let before = past.record.applied.get(field);
-            if may_be_same_field(ty, field, before, params.get(field)) {
+            if is_left || may_be_same_field(ty, field, before, params.get(field)) {
                 may_replace.push(field.clone());
             } else {
                 because.push(field.clone());

@@ -68,6 +68,9 @@ pub struct PlanOptions {
     /// What running found to need a replacement, and the fields that turned out different
     /// (`engine.md` §6, *Found while running*).
     pub turned_out: BTreeMap<ResourceId, Vec<String>>,
+    /// Resources whose objects this run leaves alone: what replaces one by its values is told as
+    /// *may replace*, and nothing makes room for it.
+    pub left: BTreeSet<ResourceId>,
     /// Resources whose objects may be taken from whoever owns them (`--adopt`). The planner only
     /// sees to it that they are known and part of this plan.
     pub adopt: BTreeSet<ResourceId>,
@@ -85,6 +88,7 @@ impl Default for PlanOptions {
         PlanOptions {
             replace: BTreeSet::new(),
             turned_out: BTreeMap::new(),
+            left: BTreeSet::new(),
             adopt: BTreeSet::new(),
             target: BTreeSet::new(),
             search_budget: 5000,
