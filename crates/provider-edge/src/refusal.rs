@@ -20,6 +20,10 @@ pub(crate) fn op_error(script: &str, error: ClientError) -> OpError {
                 causes(&error)
             ),
         },
+        // A question that cannot be put together is not asked again.
+        ClientError::Transport(error) if error.is_builder() => OpError::Failed {
+            message: format!("the host cannot be asked: {}", causes(&error)),
+        },
         ClientError::Transport(error) => OpError::Transient {
             message: format!("the host cannot be reached: {}", causes(&error)),
             after_ms: None,
@@ -138,6 +142,15 @@ mod tests {
         plain.await.unwrap();
         let answer = asked().await;
         assert!(matches!(answer, OpError::Transient { .. }), "{answer:?}");
+    }
+
+    #[tokio::test]
+    async fn a_question_that_cannot_be_put_together_is_not_repeated() {
+        let http = reqwest::Client::new();
+        let asked = http.get("http://127.0.0.1/").bearer_auth("two\nlines");
+        let error = asked.send().await.unwrap_err();
+        let answer = op_error("a", ClientError::Transport(error));
+        assert!(matches!(answer, OpError::Failed { .. }), "{answer:?}");
     }
 
     #[test]
