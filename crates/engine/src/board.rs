@@ -7,7 +7,7 @@ use notation_planner::{Recorded, Step, StepKey, Subject, Transition};
 
 use crate::{
     Blocked, BlockedStep, DoneStep, FailedStep, StepError,
-    run::{Left, Run, resource_of},
+    run::{Left, Run, forecast, resource_of},
     step,
     step_end::StepEnd,
     unrecorded::Met,
@@ -172,6 +172,11 @@ impl<'r> Board<'r> {
                 transition,
                 attempt,
             } => {
+                // What was not tried is what it was to be.
+                let transition = match transition {
+                    Transition::None => forecast(self.run, &key),
+                    transition => transition,
+                };
                 let failed = failure(key, None, transition, attempt, error);
                 step::tell_failed(self.run, &failed, self.started_ms[index]);
                 self.played.failed.push(failed);

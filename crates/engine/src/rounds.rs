@@ -85,12 +85,9 @@ pub(crate) async fn rounds(rounds: Rounds) -> Result<Report, EngineError> {
             return Ok(finish(&run, total, exports, Some(error), started_ms).await);
         }
         replanned = true;
-        let mut played = play(&run).await;
+        let played = play(&run).await;
         line.met.store(false, Ordering::Relaxed);
-        for step in &mut played.failed {
-            if step.transition == Transition::None {
-                step.transition = forecast(&run, &step.key);
-            }
+        for step in &played.failed {
             for subject in failed_with(&run, step) {
                 failed.entry(subject).or_insert_with(|| step.key.clone());
             }

@@ -22,7 +22,7 @@ impl EventSink for Told {
     fn event(&self, event: &EngineEvent) {
         let line = match event {
             EngineEvent::StepDone(step) => format!("done {}", step.key),
-            EngineEvent::StepFailed(step) => format!("failed {}", step.key),
+            EngineEvent::StepFailed(step) => format!("failed {} {:?}", step.key, step.transition),
             EngineEvent::StepBlocked(step) => format!("blocked {}", step.key),
             _ => return,
         };
@@ -68,7 +68,10 @@ async fn said(bench: &Bench, program: &Program, options: &RunOptions) -> Said {
         keys.sort();
         keys
     };
-    let mut expected = failed.clone();
+    let expected = report.failed.iter();
+    let mut expected: Vec<String> = expected
+        .map(|step| format!("{} {:?}", step.key, step.transition))
+        .collect();
     expected.sort();
     assert_eq!(of("failed "), expected, "{told:?}");
     assert_eq!(of("blocked "), blocked, "{told:?}");

@@ -113,8 +113,12 @@ pub fn to_text(report: &Report, width: usize) -> String {
             report.blocked.len(),
         ),
         RunStatus::Interrupted => format!(
-            "{}: {counts} in {took}\nThe state is consistent; the next run goes on from here",
+            "{}: {counts}{} in {took}\nThe state is consistent; the next run goes on from here",
             cell::paint(cell::UPDATE, "Interrupted"),
+            match report.failed.len() {
+                0 => String::new(),
+                failed => format!(", {failed} failed"),
+            },
         ),
     };
     text.push_str(&line);
@@ -170,5 +174,44 @@ fn counts(report: &Report) -> String {
         "nothing written".into()
     } else {
         parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, time::Duration};
+
+    use notation_engine::{FailedStep, Report, RunStatus, StepError};
+    use notation_planner::{Role, StepKey, Subject, Transition};
+
+    #[test]
+    fn an_interrupted_run_counts_what_failed_before() {
+        let incarnation = notation_model::Incarnation {
+            resource: "a".parse().expect("an id"),
+            generation: 0,
+        };
+        let failed = FailedStep {
+            resource: incarnation.resource.clone(),
+            key: StepKey {
+                subject: Subject::Incarnation(incarnation),
+                role: Role::Complete,
+            },
+            transition: Transition::Update,
+            attempt: 1,
+            error: StepError::Vanished { wanted: true },
+        };
+        let report = Report {
+            status: RunStatus::Interrupted,
+            done: Vec::new(),
+            failed: vec![failed],
+            blocked: Vec::new(),
+            recorded: Vec::new(),
+            not_recorded: None,
+            outputs: BTreeMap::new(),
+            changed_outputs: 0,
+            took: Duration::from_millis(980),
+        };
+        let text = super::to_text(&report, 100);
+        assert!(text.contains("nothing written, 1 failed in"), "{text}");
     }
 }
