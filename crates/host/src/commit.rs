@@ -1,11 +1,12 @@
 //! The one road of every mutation: replay, decide under the tenant's lock, store everything in one
 //! transaction, answer when it is durable and serves.
 
-use crate::data_plane::BundleSource;
+use crate::data_plane::{Ahead, BundleSource};
 use crate::error::ApiError;
 use crate::host::Host;
 use crate::plane::{Plane, State, Step, replayable};
 use crate::reply::Reply;
+use crate::snapshot::TenantSnapshot;
 use crate::store::{Replay, ReplayKey, Write};
 use notation_edge::{Admitted, EdgeKind, Effect, Exports, LedgerEntry, ManifestKind, Uid};
 use notation_edge_api::ErrorCode;
@@ -58,8 +59,8 @@ impl Host {
     /// Runs one mutation: replays a recorded answer, or decides under the tenant's lock, stores
     /// everything in one transaction, and answers when it is durable and serves.
     ///
-    /// Migrations may take long, so they run without that lock; what ran is recorded, and the
-    /// change is decided again in the world as it is then. `decide` changes the state only when
+    /// Migrations may take long, and so may the start of a version; both run without that lock, and
+    /// the change is decided again in the world as it is then. `decide` changes the state only when
     /// it admits nothing.
     pub(crate) async fn mutate(
         &self,
@@ -68,6 +69,8 @@ impl Host {
         mut decide: impl FnMut(&mut State) -> Result<Step, ApiError>,
     ) -> Result<Reply, ApiError> {
         let mut turn = None;
+        // Until what was started has been taken over.
+        let mut ahead = None;
         let (mut state, step) = loop {
             let mut state = plane.state.lock().await;
             if let Some((key, fingerprint)) = &record
@@ -83,15 +86,25 @@ impl Host {
                 return Ok(reply);
             }
             let step = decide(&mut state)?;
-            let Some((database, entries)) = step.admitted.as_ref().and_then(Admitted::ledger)
-            else {
+            let Some(admitted) = &step.admitted else {
                 break (state, step);
             };
-            drop(state);
-            match turn {
-                // Whoever had the turn before may have run the same.
-                None => turn = Some(plane.migrations.lock().await),
-                Some(_) => self.migrate(plane, database, entries).await?,
+            if let Some((database, entries)) = admitted.ledger() {
+                drop(state);
+                match turn {
+                    // Whoever had the turn before may have run the same.
+                    None => turn = Some(plane.migrations.lock().await),
+                    Some(_) => self.migrate(plane, database, entries).await?,
+                }
+            } else if ahead.is_none() && deploys(admitted) {
+                let next = TenantSnapshot {
+                    world: admitted.after().clone(),
+                    sealed: state.sealed.clone(),
+                };
+                drop(state);
+                ahead = Some(self.start_ahead(&next).await?);
+            } else {
+                break (state, step);
             }
         };
         let mut writes = step.writes;
@@ -132,6 +145,26 @@ impl Host {
             }
         }
         Ok(step.reply)
+    }
+
+    /// Has everything started that takes traffic in the tenant as it would be.
+    ///
+    /// Errors: `backend_unavailable` when it does not come up within the configured time.
+    async fn start_ahead(&self, next: &TenantSnapshot) -> Result<Ahead, ApiError> {
+        let started = self.inner.data_plane.start_ahead(next);
+        let reason = match tokio::time::timeout(self.inner.config.converge_timeout, started).await {
+            Ok(Ok(ahead)) => return Ok(ahead),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it takes too long".to_owned(),
+        };
+        tracing::warn!(
+            reason,
+            "a deployment is refused: what it deploys does not run"
+        );
+        Err(ApiError::new(
+            ErrorCode::BackendUnavailable,
+            "a version that would take traffic does not start at the moment; nothing was changed",
+        ))
     }
 
     fn replayed(
@@ -197,6 +230,17 @@ impl Host {
         Err(ApiError::invalid(format!(
             "migration {failing} failed: {reason}"
         )))
+    }
+}
+
+/// Whether a change gives traffic to versions.
+fn deploys(admitted: &Admitted) -> bool {
+    match admitted.effect() {
+        Effect::Created(resource) => resource.kind() == Some(EdgeKind::WorkerDeployment),
+        Effect::Kept(resource) => {
+            resource.kind() == Some(EdgeKind::WorkerDeployment) && !admitted.upserts().is_empty()
+        }
+        Effect::Removed(_) | Effect::Sealed(_) => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::artifact_store::ArtifactStore;
 use crate::literal::exports_of;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, TenantSnapshot};
 use async_trait::async_trait;
 use bytes::Bytes;
 use notation_edge::{Exports, LedgerEntry, Manifest, Uid};
@@ -35,10 +35,15 @@ impl BundleSource {
     }
 }
 
+/// What was started ahead of a change. Dropped, it ends, except for what `converge` took over.
+pub type Ahead = Box<dyn std::any::Any + Send + Sync>;
+
 /// Executes workers. Implementers owe the host:
 ///
 /// - `inspect` never runs tenant code with any capability and answers the same for the same
 ///   bytes; what it cannot tell is `Unknown`, never a guess.
+/// - `start_ahead` starts every version that takes traffic in a tenant as it would be, and returns
+///   once they serve; nothing is routed to them. The host stores a deployment only then.
 /// - `converge` may be called with any newer snapshot at any time, is idempotent, and returns
 ///   once every version that takes traffic in the snapshot serves. The host calls it one at a
 ///   time, gives up waiting after its configured time, and answers the client all the same.
@@ -49,6 +54,11 @@ impl BundleSource {
 pub trait DataPlane: Send + Sync {
     /// Which handlers the main module of a bundle exports (host API §20.2).
     async fn inspect(&self, bundle: &BundleSource) -> Exports;
+
+    /// Starts what `next` gives traffic. Errors: what does not come up.
+    async fn start_ahead(&self, _next: &TenantSnapshot) -> Result<Ahead, ConvergeError> {
+        Ok(Box::new(()))
+    }
 
     /// Makes what runs equal to the snapshot.
     async fn converge(&self, snapshot: &Snapshot) -> Result<(), ConvergeError>;

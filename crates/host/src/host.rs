@@ -244,18 +244,20 @@ impl Host {
 
     pub(crate) async fn converge_to(&self, wanted: u64) {
         let limit = self.inner.config.converge_timeout;
-        let work = async {
-            let mut converged = self.inner.converged.lock().await;
+        let host = self.clone();
+        // Whoever gives up waiting does not stop it: what was deployed comes to serve all the same.
+        let work = tokio::spawn(async move {
+            let mut converged = host.inner.converged.lock().await;
             if *converged >= wanted {
                 return;
             }
-            let current = self.announced();
-            let snapshot = self.inner.worlds.borrow().clone();
-            match self.inner.data_plane.converge(&snapshot).await {
+            let current = host.announced();
+            let snapshot = host.inner.worlds.borrow().clone();
+            match host.inner.data_plane.converge(&snapshot).await {
                 Ok(()) => *converged = current,
                 Err(error) => tracing::warn!(%error, "what runs is not what was deployed"),
             }
-        };
+        });
         if tokio::time::timeout(limit, work).await.is_err() {
             tracing::warn!(
                 seconds = limit.as_secs(),

@@ -45,7 +45,7 @@ pub use clock::{Clock, FixedClock, SystemClock};
 pub use collect::Collected;
 pub use config::{HostConfig, OpenError, Tls, is_endpoint_domain};
 pub use contracts::{ContractError, ContractErrors, Contracts};
-pub use data_plane::{BundleSource, ConvergeError, DataPlane, NoDataPlane};
+pub use data_plane::{Ahead, BundleSource, ConvergeError, DataPlane, NoDataPlane};
 pub use failure::{HostError, ServeError};
 pub use host::Host;
 pub use http::{API_ROUTES, OPEN_ROUTES, RouteName};

@@ -56,7 +56,7 @@ pub use plan::{
     AssetFile, AssetsOrder, AssetsSpec, Blobs, Capability, ConsumerSpec, CronSpec, Handler,
     ModuleSource, NotFound, QueueSpec, Secret, Uid, VersionSpec, WorkerPlan, WorkerSpec,
 };
-pub use runtime::{DRAIN_DEADLINE, Runtime, RuntimeConfig, StartError};
+pub use runtime::{Ahead, DRAIN_DEADLINE, Runtime, RuntimeConfig, StartError};
 pub use scheme::Scheme;
 pub use status::{Status, VersionStatus};
 pub use unserving::{ConvergeError, Unserving};

@@ -84,8 +84,9 @@ impl Router {
     }
 }
 
-/// The table for a plan. A worker with a version that does not serve yet keeps what it had,
-/// so that a broken version never takes the place of one that works.
+/// The table for a plan. Code is chosen by the plan and by nothing else: what does not serve yet
+/// is not covered for by what had the traffic before. Only a worker whose traffic is as it was
+/// keeps the processes it has, until those with its new sensitive values serve.
 pub(crate) fn routes(
     plan: &WorkerPlan,
     versions: &BTreeMap<Uid, Arc<Version>>,
@@ -106,12 +107,19 @@ pub(crate) fn routes(
         let next = Selection::new(weights);
         let ready = next.versions().all(serves);
         let selection = match before.workers.get(uid) {
-            Some(previous) if !ready && previous.versions().next().is_some() => previous.clone(),
+            Some(previous) if !ready && divides(previous, &worker.weights) => previous.clone(),
             Some(_) | None => next,
         };
         table.workers.insert(uid.clone(), selection);
     }
     table
+}
+
+/// Whether a selection divides the traffic among the same versions in the same way.
+fn divides(selection: &Selection<Arc<Version>>, weights: &[(Uid, u16)]) -> bool {
+    let has = selection.weights.iter();
+    has.map(|(weight, version)| (&version.uid, *weight))
+        .eq(weights.iter().map(|(uid, weight)| (uid, *weight)))
 }
 
 /// A random number below 10 000.

@@ -1,5 +1,7 @@
 //! The running data plane of a host.
 
+mod ahead;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
@@ -23,7 +25,7 @@ use crate::ingress::{Front, Ingress, endpoints, serve};
 use crate::life::State;
 use crate::load::{Exports, InspectError, inspect};
 use crate::log::LogSink;
-use crate::plan::{Blobs, Uid, WorkerPlan};
+use crate::plan::{Blobs, Uid, VersionSpec, WorkerPlan};
 use crate::router::{RouteTable, Router, Selection, routes};
 use crate::scheme::Scheme;
 use crate::sockets::SocketDirectory;
@@ -31,7 +33,9 @@ use crate::spawner::Spawner;
 use crate::status::{Status, status};
 use crate::sweep;
 use crate::unserving::{ConvergeError, Unserving};
-use crate::version::{MOST_STARTS, StartFailure, Version, Workshop};
+use crate::version::{MOST_STARTS, Version, Workshop};
+
+pub use ahead::Ahead;
 
 /// What a runtime is started with.
 pub struct RuntimeConfig {
@@ -114,6 +118,8 @@ struct Inner {
 struct Versions {
     /// By uid, as the latest plan describes them.
     wanted: BTreeMap<Uid, Arc<Version>>,
+    /// Started before a plan gives them traffic.
+    ahead: Vec<Arc<Version>>,
     /// Routed away and not gone yet, or replaced but still answering.
     others: Vec<Arc<Version>>,
 }
@@ -205,6 +211,17 @@ impl Runtime {
         })
     }
 
+    /// Starts what `plan` would give traffic, and waits until it serves: whoever is about to accept
+    /// `plan` learns whether it can be kept. Nothing is routed there before [`Runtime::converge`],
+    /// which takes over what runs by then. `plan` may be of one tenant alone.
+    ///
+    /// Errors: [`ConvergeError`] with everything that does not come up after a few attempts.
+    pub async fn start_ahead(&self, plan: &WorkerPlan) -> Result<Ahead, ConvergeError> {
+        let ahead = Ahead::start(&self.inner, plan)?;
+        ahead.serves().await?;
+        Ok(ahead)
+    }
+
     /// Brings what runs in line with `plan`: starts the versions that will take traffic,
     /// waits until they serve, switches routes in one go, then lets go of the rest, which
     /// finishes its requests by itself. The same plan again changes nothing.
@@ -233,20 +250,10 @@ impl Runtime {
             });
         }
         for version in started {
-            let phase = version.phase.borrow().clone();
-            if matches!(phase.state, State::Warm { .. }) {
+            if matches!(version.phase.borrow().state, State::Warm { .. }) {
                 continue;
             }
-            let unknown = || {
-                Arc::new(StartFailure::Process {
-                    detail: "its process ended".into(),
-                })
-            };
-            unserving.push(Unserving::Version {
-                version: version.uid.clone(),
-                worker: version.worker_name.clone(),
-                failure: phase.failure.unwrap_or_else(unknown),
-            });
+            unserving.push(Unserving::of(&version));
             tokio::spawn(route_when_serving(Arc::downgrade(&self.inner), version));
         }
         if unserving.is_empty() {
@@ -319,7 +326,8 @@ impl Runtime {
             .versions
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let all = versions.wanted.values().chain(&versions.others);
+        let all = versions.wanted.values();
+        let all = all.chain(&versions.ahead).chain(&versions.others);
         Status {
             listen: Some(self.inner.listen),
             versions: all
@@ -343,8 +351,12 @@ impl Runtime {
                 .versions
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            let Versions { wanted, others } = std::mem::take(&mut *versions);
-            wanted.into_values().chain(others).collect()
+            let Versions {
+                wanted,
+                ahead,
+                others,
+            } = std::mem::take(&mut *versions);
+            wanted.into_values().chain(ahead).chain(others).collect()
         };
         for version in &all {
             version.leave();
@@ -362,7 +374,8 @@ impl Drop for Inner {
             .versions
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        for version in versions.wanted.values().chain(&versions.others) {
+        let all = versions.wanted.values();
+        for version in all.chain(&versions.ahead).chain(&versions.others) {
             version.leave();
         }
     }
@@ -390,43 +403,53 @@ impl Inner {
                 }
                 same.then_some(version)
             });
-            let version = match kept {
+            let ready = || {
+                let ahead = &mut versions.ahead;
+                let fits = |version: &Arc<Version>| version.uid == *uid && *version.spec == *spec;
+                let at = ahead.iter().position(fits)?;
+                Some(ahead.swap_remove(at))
+            };
+            let version = match kept.or_else(ready) {
                 Some(version) => version,
-                None => {
-                    let name = plan
-                        .workers
-                        .get(&spec.worker)
-                        .map_or(spec.worker.as_str(), |worker| &worker.name);
-                    match driver::open(
-                        &self.shop,
-                        uid.clone(),
-                        name.to_owned(),
-                        Arc::new(spec.clone()),
-                    ) {
-                        Ok((version, listener)) => {
-                            tokio::spawn(capability::serve(
-                                self.router.clone(),
-                                self.data.clone(),
-                                version.clone(),
-                                listener,
-                            ));
-                            version.demand();
-                            version
-                        }
-                        Err(error) => {
-                            unserving.push(Unserving::Sockets {
-                                version: uid.clone(),
-                                detail: error.to_string(),
-                            });
-                            continue;
-                        }
+                None => match self.open(plan, uid, spec) {
+                    Ok(version) => version,
+                    Err(error) => {
+                        unserving.push(error);
+                        continue;
                     }
-                }
+                },
             };
             versions.wanted.insert(uid.clone(), version);
         }
         versions.others.extend(before.into_values());
         versions.wanted.values().cloned().collect()
+    }
+
+    /// Starts a version as `plan` describes it.
+    fn open(
+        &self,
+        plan: &WorkerPlan,
+        uid: &Uid,
+        spec: &VersionSpec,
+    ) -> Result<Arc<Version>, Unserving> {
+        let name = plan
+            .workers
+            .get(&spec.worker)
+            .map_or(spec.worker.as_str(), |worker| &worker.name);
+        let spec = Arc::new(spec.clone());
+        let opened = driver::open(&self.shop, uid.clone(), name.to_owned(), spec);
+        let (version, listener) = opened.map_err(|error| Unserving::Sockets {
+            version: uid.clone(),
+            detail: error.to_string(),
+        })?;
+        tokio::spawn(capability::serve(
+            self.router.clone(),
+            self.data.clone(),
+            version.clone(),
+            listener,
+        ));
+        version.demand();
+        Ok(version)
     }
 
     /// Switches to the plan's routes, then lets go of every version no route leads to.

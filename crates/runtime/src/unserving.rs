@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::plan::Uid;
-use crate::version::{StartFailure, chain};
+use crate::version::{StartFailure, Version, chain};
 
-/// Versions that do not serve although the plan gives them traffic. Workers with such a
-/// version keep answering with what answered before; the runtime goes on trying.
+/// Versions that do not serve although the plan gives them traffic. What is drawn for them is
+/// answered with 503, and the runtime goes on trying; a version that only has other sensitive
+/// values than before answers with those until then.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct ConvergeError(pub Vec<Unserving>);
@@ -43,6 +44,23 @@ pub enum Unserving {
         /// What the system said.
         detail: String,
     },
+}
+
+impl Unserving {
+    /// Why a version that should run does not.
+    pub(crate) fn of(version: &Version) -> Unserving {
+        let failure = version.phase.borrow().failure.clone();
+        let unknown = || {
+            Arc::new(StartFailure::Process {
+                detail: "its process ended".into(),
+            })
+        };
+        Unserving::Version {
+            version: version.uid.clone(),
+            worker: version.worker_name.clone(),
+            failure: failure.unwrap_or_else(unknown),
+        }
+    }
 }
 
 impl std::fmt::Display for Unserving {

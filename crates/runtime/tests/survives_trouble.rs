@@ -261,7 +261,7 @@ async fn a_process_that_spins_is_ended_and_the_other_worker_does_not_notice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_version_never_takes_the_place_of_one_that_works() {
+async fn what_had_the_traffic_before_never_answers_for_a_version_that_does_not_serve() {
     let mut host = Host::start().await;
     host.version("api", "good", &script("good"));
     host.version("api", "bad", "export default { fetch() { ");
@@ -279,14 +279,72 @@ async fn a_broken_version_never_takes_the_place_of_one_that_works() {
             .contains("version bad of api does not start: SyntaxError"),
         "{error}"
     );
-    assert_eq!(host.get("api", "/").await, (200, "good".into()));
+    assert_eq!(host.get("api", "/").await.0, 503);
     assert_eq!(host.get("other", "/").await.0, 200);
     // What it lacks arrives later: the runtime goes on trying.
     host.blob("script:bad", script("repaired"));
-    until("the repaired version to take over", async || {
-        (host.get("api", "/").await.1 == "repaired").then_some(())
+    let mut seen = Vec::new();
+    until("the repaired version to answer", async || {
+        seen.push(host.get("api", "/").await);
+        (seen.last()?.1 == "repaired").then_some(())
     })
     .await;
+    assert!(!seen.iter().any(|(_, body)| body == "good"), "{seen:?}");
+    host.runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_to_be_promoted_runs_before_it_has_traffic_or_goes_again() {
+    let mut host = Host::start().await;
+    host.version("api", "old", &script("old"));
+    host.version("api", "bad", "export default { fetch() { ");
+    host.version("api", "new", &script("new"));
+    host.weigh("api", &[("old", 10_000)]);
+    host.converge().await;
+    let names = || {
+        let status = host.runtime.status();
+        let versions = status.versions.into_iter();
+        let names = versions.map(|version| version.version.to_string());
+        names.collect::<Vec<_>>()
+    };
+
+    let mut next = host.plan.clone();
+    next.workers.get_mut("api").unwrap().weights = vec![("bad".into(), 10_000)];
+    let refused = host.runtime.start_ahead(&next).await;
+    let error = refused.err().unwrap().to_string();
+    assert!(
+        error.contains("version bad of api does not start"),
+        "{error}"
+    );
+    assert_eq!(host.get("api", "/").await, (200, "old".into()));
+    until("the bad one to be let go of", async || {
+        (names() == ["old"]).then_some(())
+    })
+    .await;
+
+    next.workers.get_mut("api").unwrap().weights = vec![("new".into(), 10_000)];
+    // Nobody takes it over.
+    drop(host.runtime.start_ahead(&next).await.unwrap());
+    until("the new one to be let go of", async || {
+        (names() == ["old"]).then_some(())
+    })
+    .await;
+    let ahead = host.runtime.start_ahead(&next).await.unwrap();
+    let pid = |name: &str| {
+        let status = host.runtime.status();
+        let version = status
+            .versions
+            .into_iter()
+            .find(|it| it.version.as_str() == name);
+        version.and_then(|version| version.pid)
+    };
+    let started = pid("new");
+    assert!(started.is_some());
+    assert_eq!(host.get("api", "/").await, (200, "old".into()));
+    host.runtime.converge(next).await.unwrap();
+    drop(ahead);
+    assert_eq!(host.get("api", "/").await, (200, "new".into()));
+    assert_eq!(pid("new"), started, "it was taken over");
     host.runtime.shutdown().await;
 }
 

@@ -8,7 +8,9 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use notation_edge::{Exports, LedgerEntry, Uid};
-use notation_host::{BundleSource, ConvergeError, DataPlane, Host, Snapshot};
+use notation_host::{
+    Ahead, BundleSource, ConvergeError, DataPlane, Host, SecretBytes, Snapshot, TenantSnapshot,
+};
 use notation_runtime::{
     Blobs, Bundle, BundleModule, InspectError, MigrationError, MigrationFile, Runtime, Secret,
     derive,
@@ -100,18 +102,26 @@ impl DataPlane for Plane {
         }
     }
 
+    async fn start_ahead(&self, next: &TenantSnapshot) -> Result<Ahead, ConvergeError> {
+        let Some(runtime) = self.runtime() else {
+            return Ok(Box::new(()));
+        };
+        let sealed = |worker: &Uid, name: &str| next.sealed(worker, name).map(secret);
+        let plan = derive([&next.world], &sealed);
+        match runtime.start_ahead(&plan).await {
+            Ok(ahead) => Ok(Box::new(ahead)),
+            Err(error) => Err(ConvergeError(error.to_string())),
+        }
+    }
+
     async fn converge(&self, snapshot: &Snapshot) -> Result<(), ConvergeError> {
         let Some(runtime) = self.runtime() else {
             return Ok(());
         };
         let sealed = |worker: &Uid, name: &str| {
-            let value = snapshot
-                .tenants
-                .values()
-                .find_map(|tenant| tenant.sealed(worker, name))?;
-            Some(Secret::new(
-                String::from_utf8_lossy(value.expose()).into_owned(),
-            ))
+            let mut tenants = snapshot.tenants.values();
+            let value = tenants.find_map(|tenant| tenant.sealed(worker, name))?;
+            Some(secret(value))
         };
         let mut plan = derive(
             snapshot.tenants.iter().map(|(_, tenant)| &tenant.world),
@@ -170,6 +180,10 @@ impl DataPlane for Plane {
             .get(hostname)
             .map(|address| address.url.clone())
     }
+}
+
+fn secret(value: &SecretBytes) -> Secret {
+    Secret::new(String::from_utf8_lossy(value.expose()).into_owned())
 }
 
 async fn read(source: &BundleSource) -> io::Result<Bundle> {

@@ -5,8 +5,11 @@ use crate::bench::*;
 use async_trait::async_trait;
 use bytes::Bytes;
 use notation_edge::{Exports, LedgerEntry, Uid};
-use notation_host::{BundleSource, ConvergeError, DataPlane, HostConfig, Snapshot};
+use notation_host::{
+    Ahead, BundleSource, ConvergeError, DataPlane, HostConfig, Snapshot, TenantSnapshot,
+};
 use serde_json::json;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,6 +19,8 @@ struct Recorder {
     seen: Mutex<Vec<String>>,
     stuck: bool,
     failing: Mutex<Option<usize>>,
+    /// No version comes up.
+    down: AtomicBool,
 }
 
 impl Recorder {
@@ -38,6 +43,19 @@ impl DataPlane for Recorder {
         } else {
             Exports::Unknown
         }
+    }
+
+    async fn start_ahead(&self, next: &TenantSnapshot) -> Result<Ahead, ConvergeError> {
+        if self.down.load(Ordering::SeqCst) {
+            return Err(ConvergeError("its process ended".to_owned()));
+        }
+        let workers: Vec<_> = next.world.workers().collect();
+        let weights: usize = workers
+            .iter()
+            .map(|worker| next.world.weights(&worker.uid).len())
+            .sum();
+        self.note(format!("start {weights}"));
+        Ok(Box::new(()))
     }
 
     async fn converge(&self, snapshot: &Snapshot) -> Result<(), ConvergeError> {
@@ -106,6 +124,7 @@ async fn an_answered_deployment_serves_already() {
         [
             format!("inspect {}", FETCH_ONLY.len()),
             "converge []".to_owned(),
+            "start 1".to_owned(),
             "converge [v1=10000]".to_owned()
         ]
     );
@@ -136,6 +155,48 @@ async fn an_answered_deployment_serves_already() {
     assert_eq!(plane.taken(), ["converge []"]);
     bench.host.converge().await;
     assert_eq!(plane.taken(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_deployment_whose_version_does_not_come_up_is_refused_and_nothing_changes() {
+    let plane = Arc::new(Recorder::default());
+    let (bench, _temp) = start(plane.clone(), Duration::from_secs(30)).await;
+    let client = bench.t1();
+    client.serving("w", &["fetch"]).await;
+    let before = client
+        .read("WorkerDeployment", "w-deployment")
+        .await
+        .updated();
+    client
+        .create(
+            "WorkerVersion",
+            "next",
+            version_spec("w", "w-bundle", &["fetch"]),
+        )
+        .await
+        .created();
+    plane.taken();
+    plane.down.store(true, Ordering::SeqCst);
+    let next = deployment_spec("w", &[("next", 10_000)]);
+    client
+        .update("WorkerDeployment", "w-deployment", next.clone())
+        .await
+        .refused("backend_unavailable");
+    assert_eq!(
+        client
+            .read("WorkerDeployment", "w-deployment")
+            .await
+            .updated()
+            .spec,
+        before.spec
+    );
+    assert_eq!(plane.taken(), Vec::<String>::new(), "nothing was told");
+    plane.down.store(false, Ordering::SeqCst);
+    client
+        .update("WorkerDeployment", "w-deployment", next)
+        .await
+        .updated();
+    assert_eq!(plane.taken(), ["start 1", "converge [next=10000]"]);
 }
 
 #[tokio::test]
