@@ -42,7 +42,7 @@ pub use resource::{
     Condition, Metadata, PreparedReply, PreparedResource, RequestMetadata, Resource, ResourceBody,
     ResourceEnvelope, Review, ReviewReply, ScopeMetadata, Status,
 };
-pub use sealed::SealedNames;
+pub use sealed::{MAX_SEALED_BYTES, SealedNames};
 pub use support::{
     BindingRef, BindingSupport, FormSupport, FormSupportList, InterfaceRef, InterfaceSupport,
     SUPPORT_API_VERSION,

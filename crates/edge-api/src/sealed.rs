@@ -5,6 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Longest sealed value, in bytes of UTF-8.
+pub const MAX_SEALED_BYTES: usize = 65_536;
+
 /// Names of the values that are set for one ModuleWorker, ascending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

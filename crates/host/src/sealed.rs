@@ -15,7 +15,7 @@ use notation_edge_api::{ErrorCode, SealedNames};
 use std::sync::Arc;
 
 /// Largest value, in bytes.
-pub const MAX_VALUE_BYTES: usize = 65_536;
+pub const MAX_VALUE_BYTES: usize = notation_edge_api::MAX_SEALED_BYTES;
 
 fn is_value_name(text: &str) -> bool {
     let rest = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';

@@ -1,7 +1,7 @@
 //! Looking, and carrying out one move.
 
 use bytes::Bytes;
-use notation_edge_api::{ErrorCode, Manifest, Resource, client::ClientError};
+use notation_edge_api::{ErrorCode, MAX_SEALED_BYTES, Manifest, Resource, client::ClientError};
 use notation_provider::{OpContext, OpError};
 use serde_json::{Value as Json, json};
 
@@ -184,11 +184,24 @@ impl Carrier<'_> {
     async fn seal(&self, seen: &mut Seen, wanted: &Wanted) -> Result<(), Stop> {
         let client = &self.host.client;
         for (name, value) in &wanted.secrets {
+            let bytes = value.0.len();
+            if bytes > MAX_SEALED_BYTES {
+                return Err(Stop::Error(OpError::Refused {
+                    message: format!(
+                        "the secret {name} has {bytes} bytes; a host takes values of at most {MAX_SEALED_BYTES}"
+                    ),
+                }));
+            }
             let value = Bytes::copy_from_slice(value.0.as_bytes());
             let sealed = client
                 .seal(&self.host.space, self.script, name, value)
                 .await;
-            sealed.map_err(|error| op_error(self.script, error))?;
+            sealed.map_err(|error| match op_error(self.script, error) {
+                OpError::Refused { message } => OpError::Refused {
+                    message: format!("the secret {name} is not taken: {message}"),
+                },
+                other => other,
+            })?;
         }
         seen.sealed = true;
         Ok(())

@@ -166,6 +166,9 @@ impl Driver {
                     self.buried(&status);
                     Outcome::Event(Event::Exited)
                 }
+                () = self.shop.ended(), if self.state == State::LastStart => {
+                    Outcome::Event(Event::Overdue)
+                }
                 outcome = finished(&mut self.work) => {
                     self.work = None;
                     outcome
@@ -337,7 +340,7 @@ impl Driver {
         let traffic = self.traffic.clone();
         let events = self.events.clone();
         let told = self.told.clone();
-        let deadline = self.shop.drain_deadline;
+        let shop = self.shop.clone();
         async move {
             let quiet = async {
                 traffic.drained().await;
@@ -345,12 +348,14 @@ impl Driver {
                     tokio::time::sleep(PENDING_EVERY).await;
                 }
             };
-            if tokio::time::timeout(deadline, quiet).await.is_ok() {
-                return Outcome::Event(Event::Drained);
+            let since = tokio::time::Instant::now();
+            tokio::select! {
+                () = quiet => return Outcome::Event(Event::Drained),
+                () = shop.overdue() => {}
             }
             let (count, tasks) = (traffic.count(), pending(&events).await);
             let tasks = tasks.map_or("an unknown number of".to_owned(), |tasks| tasks.to_string());
-            let seconds = deadline.as_secs();
+            let seconds = since.elapsed().as_secs();
             told.host(
                 LogLevel::Warn,
                 format!("cut off {count} invocations and {tasks} tasks after {seconds}s"),

@@ -142,6 +142,14 @@ async fn answer(ingress: &Ingress, front: &Front, request: Request<Incoming>) ->
     if parts.headers.get_all(header::HOST).iter().nth(1).is_some() {
         return said(400, "a request has one Host header");
     }
+    // No path of any worker (RFC 9110 §9.3.7): a `request.url` cannot be made of it.
+    match (parts.uri.path(), &parts.method) {
+        ("*", &Method::OPTIONS) => {
+            return said(200, "requests are for workers; ask one for a path");
+        }
+        ("*", _) => return said(400, "only OPTIONS can be asked of the host as a whole"),
+        _ => {}
+    }
     let hostname = match front {
         Front::Endpoint(hostname) => Some(hostname.clone()),
         Front::AnyHost(_) => asked(&parts),

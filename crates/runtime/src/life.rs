@@ -116,7 +116,7 @@ pub fn next(state: State, event: Event) -> Result<(State, &'static [Action]), Il
         (Starting { .. }, Event::Left) => (LastStart, &[]),
 
         (LastStart, Event::Served) => (Draining, &[Drain]),
-        (LastStart, Event::StartFailed) => (Stopped, &[Close]),
+        (LastStart, Event::StartFailed | Event::Overdue) => (Stopped, &[Close]),
 
         (Warm { attempt: 0 }, Event::Exited) => (Starting { attempt: 1 }, &[Start]),
         (Warm { attempt }, Event::Exited) => back_off(attempt + 1),
@@ -127,7 +127,9 @@ pub fn next(state: State, event: Event) -> Result<(State, &'static [Action]), Il
         (BackOff { attempt }, Event::DelayOver) => (Starting { attempt }, &[Start]),
         (BackOff { .. }, Event::Left) => (Stopped, &[Close]),
 
-        (Draining, Event::Drained | Event::Overdue) => (Stopping, &[Terminate]),
+        (Draining, Event::Drained) => (Stopping, &[Terminate]),
+        // What it still does is cut off in any case.
+        (Draining, Event::Overdue) => (Stopping, &[Kill]),
         (Draining | Stopping, Event::Exited) => (Stopped, &[Close]),
         (Stopping, Event::Overdue) => (Stopping, &[Kill]),
 
@@ -224,6 +226,18 @@ mod tests {
                 &[Event::Left, Event::Served]
             ),
             State::Draining
+        );
+    }
+
+    #[test]
+    fn what_takes_too_long_to_leave_is_ended_at_once() {
+        assert_eq!(
+            next(State::Draining, Event::Overdue),
+            Ok((State::Stopping, &[Action::Kill][..]))
+        );
+        assert_eq!(
+            next(State::LastStart, Event::Overdue),
+            Ok((State::Stopped, &[Action::Close][..]))
         );
     }
 

@@ -166,6 +166,7 @@ impl Runtime {
             blobs: blobs.clone(),
             log,
             drain_deadline,
+            end: watch::Sender::new(None),
             starts: Semaphore::new(MOST_STARTS),
         };
         let router = Arc::new(Router::default());
@@ -338,9 +339,17 @@ impl Runtime {
         }
     }
 
-    /// Stops accepting, lets invocations and tasks finish within the drain deadline, and
-    /// ends every process.
+    /// [`Runtime::shutdown_within`] the drain deadline.
     pub async fn shutdown(self) {
+        let grace = self.inner.shop.drain_deadline;
+        self.shutdown_within(grace).await;
+    }
+
+    /// Stops accepting, lets invocations and tasks finish within `grace`, and ends every process.
+    /// What takes longer is cut off, and the log says what.
+    pub async fn shutdown_within(self, grace: Duration) {
+        let end = tokio::time::Instant::now() + grace;
+        self.inner.shop.end.send_replace(Some(end));
         let _change = self.inner.changing.lock().await;
         self.inner.stop.cancel();
         self.inner.ingress.addresses.close();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::Instant;
 
 use crate::life::{Event, State};
 use crate::load::LoadError;
@@ -22,11 +23,36 @@ pub(crate) struct Workshop {
     pub(crate) directory: PathBuf,
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) log: Arc<dyn LogSink>,
-    /// Longest wait for invocations and tasks of a version that left.
+    /// Longest wait for invocations and tasks of a version that left, while the host goes on.
     pub(crate) drain_deadline: Duration,
+    /// When everything is to have ended, once the host ends.
+    pub(crate) end: watch::Sender<Option<Instant>>,
     /// Processes that may be coming up at the same time: a host with many workers must not
     /// make each of them late.
     pub(crate) starts: Semaphore,
+}
+
+impl Workshop {
+    /// Resolves when the host that ends has given its versions all the time it has.
+    pub(crate) async fn ended(&self) {
+        let mut end = self.end.subscribe();
+        let known = end.wait_for(Option::is_some).await.map(|end| *end);
+        match known {
+            Ok(Some(end)) => tokio::time::sleep_until(end).await,
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Resolves when what drains from now on is to be cut off.
+    pub(crate) async fn overdue(&self) {
+        if self.end.borrow().is_some() {
+            return self.ended().await;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(self.drain_deadline) => {}
+            () = self.ended() => {}
+        }
+    }
 }
 
 /// Starts at the same time when nothing else is said.

@@ -377,3 +377,28 @@ async fn methods_long_urls_and_many_headers_arrive_as_sent() {
     assert_eq!(host.get("api", "/").await.0, 200);
     host.runtime.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_of_the_host_as_a_whole_reaches_no_worker() {
+    let mut host = Host::start().await;
+    host.worker(
+        "api",
+        "export default { fetch: (r) => new Response('worker saw ' + r.url) }",
+    );
+    host.converge().await;
+    let ingress = host.runtime.listen();
+    for (method, wanted) in [("OPTIONS", "HTTP/1.1 200"), ("GET", "HTTP/1.1 400")] {
+        let mut stream = tokio::net::TcpStream::connect(ingress).await.unwrap();
+        let request = format!("{method} * HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n");
+        tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes())
+            .await
+            .unwrap();
+        let mut answer = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answer)
+            .await
+            .unwrap();
+        assert!(answer.starts_with(wanted), "{answer}");
+        assert!(!answer.contains("worker saw"), "{answer}");
+    }
+    host.runtime.shutdown().await;
+}

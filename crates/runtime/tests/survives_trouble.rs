@@ -473,6 +473,33 @@ async fn shutdown_answers_what_is_running_and_leaves_no_process() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_ends_cuts_off_what_takes_longer_than_its_grace() {
+    let mut host = Host::start().await;
+    host.worker(
+        "api",
+        "export default { async fetch() { console.log('entered'); await new Promise((r) => setTimeout(r, 60000)); } }",
+    );
+    host.converge().await;
+    let pid = host.pid("api").unwrap();
+    let (client, address) = (host.client.clone(), host.address("api"));
+    let waiting = tokio::spawn(async move {
+        let request = Request::get("/").body(Full::default()).unwrap();
+        support::request_to(&client, &address, request).await
+    });
+    until("the handler to run", async || {
+        host.log().contains("entered").then_some(())
+    })
+    .await;
+    let lines = host.lines.clone();
+    host.runtime.shutdown_within(Duration::ZERO).await;
+    assert!(!support::alive(pid));
+    assert_eq!(waiting.await.unwrap().unwrap().0, 503);
+    let lines = lines.0.lock().unwrap();
+    let cut = "cut off 1 invocations and 0 tasks after 0s";
+    assert!(lines.iter().any(|line| line.message == cut), "{lines:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn only_loopback_is_served() {
     let directory = tempfile::tempdir().unwrap();
     let refused = notation_runtime::Runtime::start(notation_runtime::RuntimeConfig {

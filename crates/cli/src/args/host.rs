@@ -237,7 +237,7 @@ pub struct Limits {
     /// How long a whole body may take, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub body_timeout: Duration,
-    /// How long requests in flight may take when the host is to end, in seconds.
+    /// How long what is in flight may take when the host is to end, at its Workers too, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = seconds)]
     pub grace: Duration,
     /// Pause between removals of what nobody holds, in seconds.

@@ -16,6 +16,9 @@ use notation_runtime::{
     derive,
 };
 
+/// How often a bundle is loaded to see what it exports, when the process that loads it ends early.
+const MOST_LOOKS: usize = 3;
+
 /// Wires one host to one runtime.
 #[derive(Default)]
 pub struct Plane {
@@ -84,22 +87,23 @@ impl DataPlane for Plane {
         let Ok(bundle) = read(bundle).await else {
             return Exports::Unknown;
         };
-        match runtime.inspect(&bundle).await {
-            Ok(exports) => Exports::Known(
-                exports
-                    .handlers
-                    .iter()
-                    .map(|handler| handler.name().to_owned())
-                    .collect(),
-            ),
-            Err(InspectError::Refused(error)) => {
-                Exports::Broken(format!("{}: {error}", error.code()))
-            }
-            Err(InspectError::Unavailable { detail }) => {
-                tracing::warn!(detail, "a bundle could not be checked");
-                Exports::Unknown
+        // A process that was killed says nothing about the code: another one is asked.
+        for _ in 0..MOST_LOOKS {
+            match runtime.inspect(&bundle).await {
+                Ok(exports) => {
+                    let handlers = exports.handlers.iter();
+                    let names = handlers.map(|handler| handler.name().to_owned());
+                    return Exports::Known(names.collect());
+                }
+                Err(InspectError::Refused(error)) => {
+                    return Exports::Broken(format!("{}: {error}", error.code()));
+                }
+                Err(InspectError::Unavailable { detail }) => {
+                    tracing::warn!(detail, "a bundle could not be checked");
+                }
             }
         }
+        Exports::Unknown
     }
 
     async fn start_ahead(&self, next: &TenantSnapshot) -> Result<Ahead, ConvergeError> {

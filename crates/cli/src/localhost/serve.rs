@@ -208,10 +208,11 @@ async fn live(
         true => tracing::warn!("the folder of the host was removed or moved: the host stops"),
         false => tracing::info!("the host stops"),
     }
+    let end = tokio::time::Instant::now() + args.limits.grace;
     stop.send_replace(true);
     house.abort();
-    // First what was asked of the control plane comes to its end, workers and all; it has its own
-    // limit. Then the workers do, with what they are answering.
+    // First what was asked of the control plane comes to its end, workers and all; it takes the
+    // grace at most. Then the workers do, with what they are answering, in what is left of it.
     match serving.await {
         Ok(Err(error)) => tracing::warn!(%error, "the control plane ended badly"),
         Err(error) => tracing::warn!(%error, "the control plane ended badly"),
@@ -219,7 +220,10 @@ async fn live(
     }
     if let Some(runtime) = plane.take() {
         match Arc::try_unwrap(runtime) {
-            Ok(runtime) => runtime.shutdown().await,
+            Ok(runtime) => {
+                let left = end.saturating_duration_since(tokio::time::Instant::now());
+                runtime.shutdown_within(left).await;
+            }
             // Somebody still converges; dropping the last one ends every process at once.
             Err(shared) => drop(shared),
         }

@@ -47,7 +47,7 @@ impl Blobs for MemoryBlobs {
 }
 
 #[derive(Default)]
-pub struct Lines(Mutex<Vec<LogLine>>);
+pub struct Lines(pub Mutex<Vec<LogLine>>);
 
 impl LogSink for Lines {
     fn line(&self, line: LogLine) {
