@@ -188,7 +188,7 @@ async fn a_damaged_a_foreign_and_an_impossible_file_are_named() {
 
 /// Takes away the memory that processes share, as a full disk does.
 fn nothing_is_shared(dir: &Path) {
-    std::fs::create_dir(dir.join("sub/state.db-shm")).unwrap();
+    std::os::unix::fs::symlink("/nowhere/at/all", dir.join("sub/state.db-shm")).unwrap();
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn what_cannot_be_written_can_be_read() {
     second.acquire(&shop(), &claim).await.unwrap_err();
     // Once there is room again the next one writes.
     drop(second);
-    std::fs::remove_dir(dir.path().join("sub/state.db-shm")).unwrap();
+    std::fs::remove_file(dir.path().join("sub/state.db-shm")).unwrap();
     hold(&store(dir.path())).await;
 }
 
