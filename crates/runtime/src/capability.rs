@@ -2,6 +2,7 @@
 //! itself says which version is calling. The isolate proves nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::HeaderValue;
@@ -22,6 +23,9 @@ use crate::version::Version;
 /// Tells the entry module of the caller that a call failed with this code and has no status.
 const ERROR_HEADER: &str = "x-edge-error";
 
+/// The runtime closes its idle connections itself, much earlier.
+const PATIENCE: Duration = Duration::from_secs(90);
+
 /// Path of settlements; no binding can have this name.
 const SETTLE: &str = "/~settle/";
 
@@ -40,7 +44,7 @@ pub(crate) async fn serve(
             () = caller.ended() => return,
         };
         let Ok((stream, _)) = accepted else {
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         let (router, data, caller) = (router.clone(), data.clone(), caller.clone());
@@ -48,7 +52,7 @@ pub(crate) async fn serve(
             let (router, data, caller) = (router.clone(), data.clone(), caller.clone());
             async move { answer(&router, &data, &caller, request).await }
         };
-        tokio::spawn(connection(stream, service, stop.clone()));
+        tokio::spawn(connection(stream, service, PATIENCE, stop.clone()));
     }
 }
 

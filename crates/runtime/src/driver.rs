@@ -21,7 +21,7 @@ use crate::plan::{Blobs, Uid, VersionSpec};
 use crate::process::{self, MOST_WAITING_LINES, Printed, Process, StartError};
 use crate::sockets::{Bound, Listening};
 use crate::traffic::Traffic;
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, UpstreamError};
 use crate::version::{MOST_CALLS, Phase, StartFailure, Version, Workshop, chain};
 
 /// Longest time from starting a process to its answer.
@@ -307,11 +307,23 @@ impl Driver {
         let told = self.told.clone();
         let troubled = matches!(self.state, State::Warm { attempt } if attempt > 0);
         let look = async move {
-            let mut missed = 0;
+            let (mut missed, mut unasked) = (0, 0);
             loop {
                 tokio::time::sleep(PROBE_EVERY).await;
                 match tokio::time::timeout(PROBE_LIMIT, events.get("/pending")).await {
-                    Ok(Ok(_)) => missed = 0,
+                    Ok(Ok(_)) => (missed, unasked) = (0, 0),
+                    // Nothing was asked, so nothing was missed.
+                    Ok(Err(error @ UpstreamError::Shortage(_))) => {
+                        unasked += 1;
+                        let level = match unasked {
+                            1 => LogLevel::Warn,
+                            _ => LogLevel::Debug,
+                        };
+                        told.host(
+                            level,
+                            format!("was not asked for a sign of life: {}", chain(&error)),
+                        );
+                    }
                     Ok(Err(_)) | Err(_) => missed += 1,
                 }
                 if missed == PROBES_MISSED {

@@ -39,7 +39,7 @@ pub(crate) async fn invoke<T: DeserializeOwned>(
         () = version.lost() => return Err(EventError::Lost("the process ended".into())),
     };
     let answer = answer.map_err(|error| match error {
-        UpstreamError::Connect(_) => undelivered(),
+        UpstreamError::Connect(_) | UpstreamError::Shortage(_) => undelivered(),
         UpstreamError::NoHead(_) => EventError::Lost(chain(&error)),
     })?;
     serde_json::from_slice(&answer).map_err(|error| EventError::Lost(error.to_string()))

@@ -94,7 +94,7 @@ pub(crate) async fn forward(
             let body = Served::body(first, incoming, connection, after, in_flight);
             Ok(Response::from_parts(head, body))
         }
-        Err(UpstreamError::Connect(_)) => Err(Unserved::Unavailable),
+        Err(UpstreamError::Connect(_) | UpstreamError::Shortage(_)) => Err(Unserved::Unavailable),
         Err(UpstreamError::NoHead(_)) if exceeded.load(Ordering::SeqCst) => Err(Unserved::TooLarge),
         Err(UpstreamError::NoHead(_)) if process_ended(version, pid).await => {
             Err(Unserved::Unavailable)

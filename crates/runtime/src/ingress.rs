@@ -1,6 +1,7 @@
 //! Where requests from outside arrive: host name to worker, then to a version.
 
 use std::convert::Infallible;
+use std::future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,12 +14,13 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{Addresses, Serve};
 use crate::asset;
 use crate::body::OutBody;
+use crate::crowd::{Crowd, Place};
 use crate::forward::{Caller, Unserved, forward, said};
 use crate::plan::{AssetFile, AssetsOrder, Blobs, Handler, Uid};
 use crate::router::{Router, canonical};
@@ -26,8 +28,6 @@ use crate::scheme::Scheme;
 use crate::traffic::InFlight;
 use crate::version::Version;
 
-/// Longest wait for the head of a request, also of the next one on a kept connection.
-const HEAD_TIME: Duration = Duration::from_secs(90);
 const MOST_HEADERS: usize = 256;
 const MOST_HEAD_BYTES: usize = 2 << 20;
 /// Answers where an endpoint can be reached with any HTTP client.
@@ -57,6 +57,9 @@ pub(crate) struct Ingress {
     pub(crate) router: Arc<Router>,
     pub(crate) addresses: Arc<Addresses>,
     pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) crowd: Crowd,
+    /// How long a client may take for the head of a request, also of the next one.
+    pub(crate) patience: Duration,
 }
 
 /// How endpoints are served at addresses of their own, as long as somebody holds the ingress.
@@ -87,27 +90,54 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, _)) => {
-                let _ = stream.set_nodelay(true);
-                let (ingress, front) = (ingress.clone(), front.clone());
-                let service = move |request| {
-                    let (ingress, front) = (ingress.clone(), front.clone());
-                    async move { answer(&ingress, &front, request).await }
+                let Some(place) = ingress.crowd.enter() else {
+                    continue;
                 };
-                tokio::spawn(connection(stream, service, stop.clone()));
+                let _ = stream.set_nodelay(true);
+                let (ingress, front, stop) = (ingress.clone(), front.clone(), stop.clone());
+                tokio::spawn(host(ingress, front, place, stream, stop));
             }
             Err(error) => {
                 // Out of file descriptors, most likely: let some close.
-                tracing::warn!(%error, "a connection could not be accepted");
+                if ingress.crowd.unaccepted.is_due() {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                }
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-/// Serves one connection until its end, or until `stop` and the end of its current request.
+/// Serves a client's connection, which has its place until it ends.
+async fn host(
+    ingress: Arc<Ingress>,
+    front: Front,
+    place: Place,
+    stream: TcpStream,
+    stop: CancellationToken,
+) {
+    let patience = ingress.patience;
+    match place {
+        Place::Served(_permit) => {
+            let service = move |request| {
+                let (ingress, front) = (ingress.clone(), front.clone());
+                async move { answer(&ingress, &front, request).await }
+            };
+            connection(stream, service, patience, stop).await;
+        }
+        Place::TurnedAway(_permit) => {
+            let service = |_: Request<Incoming>| future::ready(crowded());
+            connection(stream, service, patience, stop).await;
+        }
+    }
+}
+
+/// Serves one connection until its end, or until `stop` and the end of its current request. It also
+/// ends when the head of a request, or of the next one, does not arrive within `patience`.
 pub(crate) async fn connection<S, F>(
     stream: S,
     service: impl Fn(Request<Incoming>) -> F,
+    patience: Duration,
     stop: CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -120,7 +150,7 @@ pub(crate) async fn connection<S, F>(
     let connection = http1::Builder::new()
         .half_close(true)
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(patience)
         .max_headers(MOST_HEADERS)
         .max_buf_size(MOST_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
@@ -275,6 +305,18 @@ fn unrouted(ingress: &Ingress, hostname: &str, parts: &Parts) -> Response<OutBod
             }
         },
     }
+}
+
+/// The answer on a connection that has no place.
+fn crowded() -> Response<OutBody> {
+    let mut response = said(503, "the host has as many connections as it takes");
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+    headers.insert(
+        header::CONNECTION,
+        header::HeaderValue::from_static("close"),
+    );
+    response
 }
 
 fn unavailable(worker: &Uid) -> Response<OutBody> {

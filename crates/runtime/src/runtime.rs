@@ -18,8 +18,10 @@ use crate::address::Addresses;
 use crate::bundle::Bundle;
 use crate::capability;
 use crate::cron;
+use crate::crowd::Crowd;
 use crate::data::{Data, MigrationError, MigrationFile};
 use crate::delivery;
+use crate::descriptors::connections_that_fit;
 use crate::driver;
 use crate::ingress::{Front, Ingress, endpoints, serve};
 use crate::life::State;
@@ -49,6 +51,12 @@ pub struct RuntimeConfig {
     pub listen: SocketAddr,
     /// What clients of the ingress speak: HTTPS once a proxy with TLS stands in front of it.
     pub scheme: Scheme,
+    /// Connections of clients at a time, at all addresses together; no more than
+    /// [`connections_that_fit`]. Requests on further ones are answered 503.
+    pub connections: usize,
+    /// How long a client may take for the head of a request, also of the next one on a
+    /// connection that it keeps.
+    pub patience: Duration,
     /// Longest wait for invocations and tasks of a version that is stopped.
     pub drain_deadline: Duration,
     /// Where module bytes come from.
@@ -135,6 +143,8 @@ impl Runtime {
             workerd,
             listen,
             scheme,
+            connections,
+            patience,
             drain_deadline,
             blobs,
             log,
@@ -142,7 +152,7 @@ impl Runtime {
         if !listen.ip().is_loopback() {
             return Err(StartError::NotLoopback(listen));
         }
-        raise_file_limit();
+        let connections = connections.min(connections_that_fit());
         let unusable = |path: &PathBuf| {
             let path = path.clone();
             move |source| StartError::Directory { path, source }
@@ -174,6 +184,8 @@ impl Runtime {
             router: router.clone(),
             addresses,
             blobs,
+            crowd: Crowd::of(connections),
+            patience,
         });
         let stop = CancellationToken::new();
         let (followed, plan) = watch::channel(Arc::new(WorkerPlan::default()));
@@ -482,23 +494,6 @@ impl Inner {
         }
     }
 }
-
-/// Every exchange needs several file descriptors; many systems start programs with room for
-/// a thousand and allow far more.
-fn raise_file_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum.map_or(FILES, |maximum| maximum.min(FILES));
-    if limit.current.is_some_and(|current| current < wanted) {
-        limit.current = Some(wanted);
-        if let Err(error) = setrlimit(Resource::Nofile, limit) {
-            tracing::debug!(%error, "the limit of open files stays as it is");
-        }
-    }
-}
-
-/// Open files that are enough.
-const FILES: u64 = 65_536;
 
 /// Brings a version into its routes later than planned.
 async fn route_when_serving(inner: std::sync::Weak<Inner>, version: Arc<Version>) {

@@ -16,6 +16,7 @@ use tokio::task::AbortHandle;
 
 use crate::body::{self, OutBody};
 use crate::clock;
+use crate::descriptors::is_shortage;
 use crate::patient::Patient;
 
 /// The runtime closes a connection that was idle for 5 seconds; one that is nearly that old
@@ -55,6 +56,9 @@ pub(crate) enum UpstreamError {
     /// Nobody listens; no byte was sent.
     #[error("the worker process cannot be reached")]
     Connect(#[source] io::Error),
+    /// The host cannot open a connection; no byte was sent, and it says nothing of the process.
+    #[error("the host has no file descriptor left to reach the worker process")]
+    Shortage(#[source] io::Error),
     /// The connection ended before a response head. The request may have had effects.
     #[error("the worker process ended the connection before it answered")]
     NoHead(#[source] hyper::Error),
@@ -160,7 +164,10 @@ impl Upstream {
     async fn connect(&self) -> Result<Connection, UpstreamError> {
         let stream = UnixStream::connect(&self.0.path)
             .await
-            .map_err(UpstreamError::Connect)?;
+            .map_err(|error| match is_shortage(&error) {
+                true => UpstreamError::Shortage(error),
+                false => UpstreamError::Connect(error),
+            })?;
         let (sender, driver) = http1::Builder::new()
             .max_headers(MOST_HEADERS)
             .max_buf_size(MOST_HEAD_BYTES)

@@ -508,6 +508,8 @@ async fn only_loopback_is_served() {
         workerd: "/nowhere".into(),
         listen: "0.0.0.0:0".parse().unwrap(),
         scheme: notation_runtime::Scheme::Http,
+        connections: 1,
+        patience: Duration::from_secs(30),
         drain_deadline: Duration::from_secs(1),
         blobs: Arc::new(support::MemoryBlobs::default()),
         log: Arc::new(support::Lines::default()),

@@ -221,7 +221,8 @@ pub struct Limits {
     /// Requests at a time; further ones are answered 429.
     #[arg(long, value_name = "N", default_value = "1024", value_parser = count)]
     pub max_requests: usize,
-    /// Connections at a time; requests on further ones are answered 503.
+    /// Connections at a time, to the control plane and to Workers each; requests on further ones
+    /// are answered 503. Never more than a sixth of the files that the host may open.
     #[arg(long, value_name = "N", default_value = "4096", value_parser = count)]
     pub max_connections: usize,
     /// Largest JSON body, in bytes.

@@ -119,6 +119,8 @@ async fn live(
         workerd,
         listen: wanted,
         scheme: args.ingress_scheme.into(),
+        connections: args.limits.max_connections,
+        patience: args.limits.read_timeout,
         drain_deadline: DRAIN_DEADLINE,
         blobs: blobs.clone(),
         log: Arc::new(TracingLog),

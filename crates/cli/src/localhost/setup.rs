@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use notation_host::{ArtifactStore, Bucket, HostConfig, OpenError, StoreError, Tls};
+use notation_runtime::connections_that_fit;
 
 use super::{folder::Folder, start::way_out};
 use crate::{
@@ -14,13 +15,21 @@ use crate::{
 /// The set-up of a host by its flags.
 pub fn config(args: &Serve, folder: &Folder) -> Result<HostConfig, Failure> {
     let limits = &args.limits;
+    let fit = connections_that_fit();
+    if fit < limits.max_connections {
+        tracing::info!(
+            wanted = limits.max_connections,
+            fit,
+            "connections are limited by the open files that the system allows (RLIMIT_NOFILE)"
+        );
+    }
     let mut config = HostConfig {
         contracts: args.contracts.clone(),
         endpoint_domain: args.endpoint_domain.clone(),
         public_origin: args.public_origin.clone(),
         artifacts: args.artifacts.as_deref().map(bucket).transpose()?,
         max_requests: limits.max_requests,
-        max_connections: limits.max_connections,
+        max_connections: limits.max_connections.min(fit),
         max_body_bytes: limits.max_body_bytes,
         max_head_bytes: limits.max_head_bytes,
         read_timeout: limits.read_timeout,

@@ -6,6 +6,7 @@ mod hosted;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
 
+mod crowded;
 mod opening;
 mod proxied;
 mod secret;

@@ -1,36 +1,15 @@
 //! Workers behind a proxy that speaks TLS, through the binary.
 
-use crate::{
-    served::{Served, exchange},
-    support::{Project, cache},
-};
+use crate::served::{Served, exchange};
 
 /// What a deployed Worker says of `request.url`, asked through the ingress of a host with `flags`.
 fn seen(flags: &[&str]) -> String {
     let mut all = vec!["--listen", "127.0.0.1:0", "--ingress", "127.0.0.1:0"];
     all.extend(flags);
     let served = Served::with(&all);
-    let mut project = Project::new();
-    project.set("NOTATION_CACHE_DIR", &cache());
-    let endpoint = format!("http://{}", served.authority("endpoint"));
-    project.set("NOTATION_EDGE_ENDPOINT", &endpoint);
-    project.set("NOTATION_EDGE_TOKEN", &served.file("token"));
-    project.set("NOTATION_EDGE_SPACE", "production");
-    project.write(
-        "src/w.ts",
+    let name = served.worker(
         "export default { fetch(request: Request) { return new Response(\"seen \" + request.url); } };\n",
     );
-    project.program(
-        "import { Worker } from \"@notation/edge\";\n\
-         const w = new Worker({ id: \"w\", config: { main: \"src/w.ts\" } });\n\
-         export const url = w.url;\n",
-    );
-    project.deploy().exits(0);
-    let outputs = project.run(&["--json", "outputs", "main", "--stage", "dev"]);
-    let outputs = outputs.exits(0).event("outputs");
-    let url = outputs["outputs"]["url"].as_str().unwrap().to_owned();
-    let (_, rest) = url.split_once("://").unwrap();
-    let name = rest.trim_end_matches('/').split(':').next().unwrap();
     // As a proxy passes it on; what the client says of the scheme is not believed.
     let request = format!(
         "GET /path?q HTTP/1.1\r\nHost: {name}\r\nX-Forwarded-Proto: gopher\r\nConnection: close\r\n\r\n"
@@ -39,7 +18,7 @@ fn seen(flags: &[&str]) -> String {
     assert_eq!(status, 200, "{text}");
     let at = text.find("seen ").unwrap_or_else(|| panic!("{text}"));
     let seen = text[at + "seen ".len()..].lines().next().unwrap();
-    seen.replace(name, "NAME")
+    seen.replace(&name, "NAME")
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::{
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::support::{self, Ran, cache};
+use crate::support::{self, Project, Ran, cache};
 
 pub const API: &str = "/apis/forms.takoform.com/v1beta1";
 
@@ -52,7 +52,29 @@ impl Served {
 
     /// One whose log is that file.
     pub fn telling(folder: TempDir, log: fs::File, flags: &[&str]) -> Served {
-        let mut child = notation()
+        Served::by(notation(), folder, log, flags)
+    }
+
+    /// One that may open no more files than that, and tells everything.
+    pub fn within(files: u16, flags: &[&str]) -> Served {
+        let folder = TempDir::new().unwrap();
+        let log = fs::File::create(folder.path().join("stderr")).unwrap();
+        let mut shell = Command::new("sh");
+        shell
+            .envs(
+                notation()
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .env("RUST_LOG", "info,worker=debug")
+            .stdin(Stdio::null())
+            .args(["-c", &format!("ulimit -n {files}; exec \"$0\" \"$@\"")])
+            .arg(env!("CARGO_BIN_EXE_notation"));
+        Served::by(shell, folder, log, flags)
+    }
+
+    fn by(mut notation: Command, folder: TempDir, log: fs::File, flags: &[&str]) -> Served {
+        let mut child = notation
             .args(["--json", "host", "serve", "--data"])
             .arg(folder.path().join("host"))
             .args(flags)
@@ -99,6 +121,29 @@ impl Served {
             body.len()
         );
         exchange(&authority, &request)
+    }
+
+    /// Deploys one Worker; gives the host name of its endpoint.
+    pub fn worker(&self, code: &str) -> String {
+        let mut project = Project::new();
+        project.set("NOTATION_CACHE_DIR", &cache());
+        let endpoint = format!("http://{}", self.authority("endpoint"));
+        project.set("NOTATION_EDGE_ENDPOINT", &endpoint);
+        project.set("NOTATION_EDGE_TOKEN", &self.file("token"));
+        project.set("NOTATION_EDGE_SPACE", "production");
+        project.write("src/w.ts", code);
+        project.program(
+            "import { Worker } from \"@notation/edge\";\n\
+             const w = new Worker({ id: \"w\", config: { main: \"src/w.ts\" } });\n\
+             export const url = w.url;\n",
+        );
+        project.deploy().exits(0);
+        let outputs = project.run(&["--json", "outputs", "main", "--stage", "dev"]);
+        let outputs = outputs.exits(0).event("outputs");
+        let url = outputs["outputs"]["url"].as_str().unwrap().to_owned();
+        let (_, rest) = url.split_once("://").unwrap();
+        let name = rest.trim_end_matches('/').split(':').next().unwrap();
+        name.to_owned()
     }
 
     pub fn admin(&self, arguments: &[&str]) -> Ran {

@@ -83,6 +83,8 @@ impl Host {
             workerd: binary().await,
             listen: "127.0.0.1:0".parse().unwrap(),
             scheme,
+            connections: 4096,
+            patience: Duration::from_secs(30),
             drain_deadline: Duration::from_secs(10),
             blobs: blobs.clone(),
             log: lines.clone(),
