@@ -153,7 +153,9 @@ fn a_workers_port_that_somebody_took_is_named_by_start_status_and_deploy() {
     let taken = TcpListener::bind(&authority).unwrap();
     let words = "is taken by another program";
     hosted.0.run(&["host", "start"]).exits(0).says(words);
-    hosted.0.run(&["host", "status"]).exits(0).says(words);
+    let beside = format!("{}   (not answered", url.as_str().unwrap());
+    let status = hosted.0.run(&["host", "status"]).exits(0);
+    status.says(words).says(&beside);
     hosted.0.run(&deploy).exits(0).says(words);
     drop(taken);
     // It is answered again as soon as the port is free.

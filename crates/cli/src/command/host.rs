@@ -121,16 +121,25 @@ fn status(folder: &Folder, printer: &Printer) -> Outcome {
         .map(|row| text(row, "worker").len())
         .max()
         .unwrap_or(0);
+    let addresses = answer["addresses"].as_array().cloned().unwrap_or_default();
+    let taken = |row: &Json| {
+        let mut at = addresses.iter().filter(|at| at["url"] == row["url"]);
+        match at.any(|at| at["problem"].is_string()) {
+            true => "   (not answered: see below)",
+            false => "",
+        }
+    };
     for row in &workers {
         let pid = row["pid"]
             .as_i64()
             .map(|pid| format!("process {pid}"))
             .unwrap_or_default();
         let line = format!(
-            "  {:width$}   {:10}   {pid:15}   {}",
+            "  {:width$}   {:10}   {pid:15}   {}{}",
             text(row, "worker"),
             text(row, "state"),
-            text(row, "url")
+            text(row, "url"),
+            taken(row)
         );
         printer.out(line.trim_end());
     }
